@@ -122,8 +122,8 @@ class BuildGroups(build_ext):
 
 
 def typed(folder: Path, name: str) -> Extension:
-    """One hot module, with its types."""
-    sources, types = [str(folder / f"{name}.py")], [str(folder / f"{name}.pxd")]
+    """One hot module, with its types and those of the modules beside it."""
+    sources, types = [str(folder / f"{name}.py")], sorted(map(str, folder.glob("*.pxd")))
     package = ".".join(folder.relative_to("src").parts)
     return Extension(f"{package}.{name}", sources, depends=types, extra_compile_args=FLAGS)
 
@@ -205,8 +205,8 @@ setup(
                 *(typed(MARKET, name) for name in HOT),
                 typed(FORECASTING, "garch_core"),
                 learning(),
-                *(typed(RECORD, name) for name in ("plain", "ticks")),
-                typed(RATIONALE, "drivers"),
+                *(typed(RECORD, name) for name in ("plain", "rows", "ticks")),
+                *(typed(RATIONALE, name) for name in ("choice", "drivers")),
             ],
             language_level=3,
             compiler_directives=DIRECTIVES,

@@ -191,8 +191,7 @@ def test_events_and_columns_of_the_same_files_agree(files) -> None:
     by_event, by_column = MarketState(config), MarketState(config)
     for event in events_of(files, 10_000):
         for closed in (by_event.advance(event.available_at_ns), by_event.observe(event)):
-            for bar in closed:
-                by_event.close_bar(bar)
+            by_event.close_bars(closed)
     for batch in read_batches(files, 300):
         by_column.observe_batch(batch)
     for symbol in ("AA", "BB"):

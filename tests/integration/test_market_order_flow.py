@@ -37,7 +37,7 @@ def through_the_kernel(flow):
     market, bars, imbalances = MarketState(MarketConfig(bar="60s")), [], []
     for event in flow.events():
         for bar in market.advance(event.available_at_ns):
-            market.close_bar(bar)
+            market.close_bars([bar])
             bars.append(bar)
             imbalances.append(market.features("SIM", "60s")["ofi_bar"])
         market.observe(event)

@@ -92,7 +92,7 @@ def run_events(market, rows: Sequence[Row]) -> list[Bar]:
         event = to_event(row)
         for closed in (market.advance(event.available_at_ns), market.observe(event)):
             for bar in closed:
-                market.close_bar(bar)
+                market.close_bars([bar])
                 bars.append(bar)
     return bars
 

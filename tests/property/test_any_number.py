@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
+from found_drivers import find_drivers
 from htfi.domain.decision import decode_decision, encode_decision
 from htfi.domain.errors import IntegrityError
 from htfi.domain.events import (
@@ -132,8 +133,6 @@ def test_prices_at_both_ends_of_what_is_possible_are_forecast() -> None:
 
 def test_a_value_that_comes_after_ages_of_none_is_no_driver() -> None:
     """What is usual has then faded to almost nothing, and the ratio to it means nothing."""
-    from htfi.narrative.rationale.drivers import find_drivers
-
     assert find_drivers({"volume_ratio": 1.0}, {"volume_ratio": 5e-324}) == []
     assert [driver.feature for driver in find_drivers({"volume_ratio": 1.0}, {"volume_ratio": 0.1})] == [
         "volume_ratio"

@@ -1,7 +1,7 @@
 """What is decided for all series at once is, to the last byte, what is decided for each by itself."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import exp, inf, nan
 
 import msgspec
@@ -14,6 +14,7 @@ from htfi.domain.decision import PolicyOutcome, PolicyVerdict, Regime
 from htfi.domain.errors import IntegrityError
 from htfi.domain.events import Bar, TimePassed
 from htfi.domain.time import NS_PER_DAY
+from htfi.forecasting.batch import ForecastBatch
 from htfi.governance import policy
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import (
@@ -27,8 +28,8 @@ from htfi.governance.policy import (
     rules_of,
 )
 from htfi.pipeline import decide
+from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.loop import DecisionLoop
-from htfi.pipeline.numeric import is_numeric
 from htfi.pipeline.record.entry import decode_entry, encode_entry
 from htfi.pipeline.series import DecisionPoint, SeriesContext
 from htfi.wiring.settings import load_settings, override
@@ -36,13 +37,17 @@ from memory_run import loop_over
 
 NUM_DAYS = 40
 START_NS = 1_600_041_600 * 10**9
+NO_OBJECTION = PolicyVerdict(PolicyOutcome.RELEASE, [])
 
 # --- entries
 
 
-def decided(loop: DecisionLoop, point: DecisionPoint):
-    """The series of a point that numbers alone decide."""
-    return [one for context, one in loop.decide(point) if is_numeric(context)]
+def decided(loop: DecisionLoop, point: DecisionPoint) -> list[DecidedSeries]:
+    """What is decided on the series of a point, all of which numbers alone decide."""
+    found = loop.decide(point)
+    assert found is not None
+    assert not found.contexts
+    return found.decided
 
 
 def ready_loop(*symbols: str, late: Mapping[str, int] = {}) -> tuple[DecisionLoop, list[Bar]]:
@@ -104,7 +109,12 @@ def test_series_that_an_expert_has_no_forecast_of_are_decided_as_alone(
 
     monkeypatch.setattr(decide, "is_numeric", is_never_numeric)
     loop, bars = ready_loop(*symbols, late=late)
-    alone = [one for _, one in loop.decide(DecisionPoint(bars[0].available_at_ns, bars))]
+    monkeypatch.setattr(loop.components.prepared, "is_on", True)  # so that each series has its context
+    monkeypatch.setattr(loop.components.prepared, "serve", lambda request, _: request)
+    found = loop.decide(DecisionPoint(bars[0].available_at_ns, bars))
+    assert found is not None
+    assert len(found.contexts) == len(symbols)
+    alone = found.decided
     assert [one.decision.symbol for one in together] == list(symbols)
     assert len({len(one.decision.forecast.weights) for one in together}) > 1
     assert [one.decision for one in together] == [one.decision for one in alone]
@@ -115,13 +125,15 @@ def test_a_number_that_is_not_finite_is_refused_by_the_name_of_its_decision(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     loop, bars = ready_loop("A", "C")
-    market = loop.components.market
-    read = market.features
+    forecaster = loop.components.forecaster
+    read = forecaster.forecast_bars
 
-    def features(symbol: str, interval: str) -> dict[str, float]:
-        return read(symbol, interval) | ({"spread": nan} if symbol == "C" else {})
+    def forecasts(bars: Sequence[Bar]) -> ForecastBatch:
+        found = read(bars)
+        found.calibration[1, 0] = nan
+        return found
 
-    monkeypatch.setattr(market, "features", features)
+    monkeypatch.setattr(forecaster, "forecast_bars", forecasts)
     with pytest.raises(IntegrityError, match=r"^C/1d@.*not finite"):
         loop.decide(DecisionPoint(bars[0].available_at_ns, bars))
 
@@ -179,7 +191,8 @@ def test_rows_are_judged_as_each_alone(
     versions = [f"policy/{version}" for version in range(1, NUM_VERSIONS + 1)]
     alone = [[apply_rules(row, config, version) for row in rows] for version in versions]
     columns = columns_of(rows)
-    assert [judge_rows(columns, rows.__getitem__, config, version) for version in versions] == alone
+    together = [judge_rows(columns, rows.__getitem__, config, version) for version in versions]
+    assert [[found.get(row, NO_OBJECTION) for row in range(len(rows))] for found in together] == alone
 
 
 def test_every_rule_clears_sound_rows_by_itself() -> None:
@@ -205,7 +218,4 @@ def test_a_rule_without_columns_judges_every_row(monkeypatch: pytest.MonkeyPatch
     )  # fmt: skip
     rows = [row, msgspec.structs.replace(row, symbol="B")]
     found = judge_rows(columns_of(rows), rows.__getitem__, PolicyConfig(), "policy/2")
-    assert found == [
-        PolicyVerdict(PolicyOutcome.RELEASE, []),
-        PolicyVerdict(PolicyOutcome.CAUTION, ["odd: odd"]),
-    ]
+    assert found == {0: NO_OBJECTION, 1: PolicyVerdict(PolicyOutcome.CAUTION, ["odd: odd"])}

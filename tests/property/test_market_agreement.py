@@ -6,16 +6,20 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from market_streams import CONFIG, SYMBOLS, Row, acquaint, run_events, snapshot, streams, to_batch, walk
+from numpy.typing import NDArray
 
 import htfi.market
 from examples import examples
+from htfi.domain.events import Bar
 from htfi.market.kernel import COMPILED
-from htfi.market.state import MarketState
+from htfi.market.state import MarketColumns, MarketState
 from htfi.pipeline.run_state import decode_state
 
 
@@ -66,6 +70,10 @@ def test_what_is_kept_does_not_grow_with_the_stream() -> None:
     assert max(sizes) <= 1.01 * sizes[0]
 
 
+def _columns_of(read: MarketColumns) -> tuple[NDArray[Any], ...]:
+    return read.features, read.levels, read.quote_age_ns, read.quote_mid
+
+
 @pytest.mark.skipif(not COMPILED, reason="no C compiler was at hand: there is only the interpreted kernel")
 @pytest.mark.parametrize("seed", range(2))
 def test_compiled_and_interpreted_kernels_agree_to_the_bit(seed: int, interpreted: ModuleType) -> None:
@@ -76,6 +84,16 @@ def test_compiled_and_interpreted_kernels_agree_to_the_bit(seed: int, interprete
     for symbol in SYMBOLS:
         assert compiled.features(symbol, "60s") == plain.features(symbol, "60s")
         assert compiled.regime(symbol, "60s") == plain.regime(symbol, "60s")
+    at_ns = rows[-1][0] + 1
+    bars = [Bar(at_ns, at_ns, "p", 1, one, "60s", 0, at_ns, 1.0, 1.0, 1.0, 1.0) for one in (*SYMBOLS, "new")]
+    read, other = compiled.read(bars, at_ns), plain.read(bars, at_ns)
+    assert [read.features_at(place) for place in range(len(bars))] == [
+        compiled.features(bar.symbol, "60s") for bar in bars
+    ]
+    assert read.regimes() == [compiled.regime(bar.symbol, "60s") for bar in bars]
+    for one, two in zip(_columns_of(read), _columns_of(other), strict=True):
+        assert np.array_equal(one, two, equal_nan=True)
+    assert (read.quote_age_ns[:-1] >= 0).any()
 
 
 @pytest.mark.skipif(not COMPILED, reason="no C compiler was at hand: there is only the interpreted kernel")

@@ -28,7 +28,7 @@ def run(market: MarketState, events: list[Trade] | list[Quote]) -> list[Bar]:
     for event in events:
         for closed in (market.advance(event.available_at_ns), market.observe(event)):
             for bar in closed:
-                market.close_bar(bar)
+                market.close_bars([bar])
                 bars.append(bar)
     return bars
 
@@ -196,9 +196,8 @@ def test_bar_features_match_their_definitions(seed: int, count: int) -> None:
     day = 86_400 * S
     for k in range(count):
         row = (float(x[k]) for x in (opens, highs, lows, closes, volumes))
-        market.close_bar(
-            Bar(START + k * day, START, "test", k + 1, "SPX", "1d", START + k * day, START + k * day, *row)
-        )
+        end_ns = START + k * day
+        market.close_bars([Bar(end_ns, START, "test", k + 1, "SPX", "1d", end_ns, end_ns, *row)])
     features = market.features("SPX", "1d")
     moves = np.diff(np.log(closes))
     variance = moves[0] ** 2

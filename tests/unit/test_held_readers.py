@@ -121,7 +121,8 @@ def test_what_a_view_was_set_aside_for_stands_though_its_breaker_closes_at_that_
     held = governance.view_holds(0, subject)
     assert [hold.scope for hold in held] == ["model:target"]
     subject = subject._replace(set_aside=held)
-    found = governance.facts(1, 2, lambda _: subject, lambda _: [True, True], {1})
+    facts = governance.facts(1, 2, lambda _: subject, lambda _: [True, True], {1})
+    found = [facts.at(place) for place in range(2)]
     assert [isinstance(one, GovernanceFacts) and one.set_aside for one in found] == [(), held]
     weighed = governance.fact(1, subject._replace(is_view_weighed=True))
     assert isinstance(weighed, GovernanceFacts)

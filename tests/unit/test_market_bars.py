@@ -129,8 +129,8 @@ def fed(start_ns: int, length_ns: int, opened: float, closed: float, interval: s
 @pytest.mark.parametrize(("interval", "expected"), [("60s", 0.1), ("1d", 1.1)])
 def test_return_spans_a_night_of_daily_bars_alone(interval: str, expected: float) -> None:
     market = MarketState(MarketConfig())
-    market.close_bar(fed(OPEN, MINUTE, 1.0, 1.0, interval))
-    market.close_bar(fed(OPEN + 17 * 3600 * S, MINUTE, exp(1.0), exp(1.1), interval))
+    market.close_bars([fed(OPEN, MINUTE, 1.0, 1.0, interval)])
+    market.close_bars([fed(OPEN + 17 * 3600 * S, MINUTE, exp(1.0), exp(1.1), interval)])
     assert market.features("AA", interval)["return_last"] == pytest.approx(expected)
 
 

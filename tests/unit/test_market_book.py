@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from htfi.domain.events import Quote, Trade
+from htfi.domain.events import Bar, Quote, Trade
 from htfi.market.config import MarketConfig
 from htfi.market.state import MarketState
 
@@ -146,8 +146,15 @@ def test_trades_stand_in_when_the_mid_is_stale() -> None:
 
 def test_quote_age_counts_from_the_last_quote() -> None:
     tape = Tape()
+
+    def ages_ns(at_ns: int) -> list[int]:
+        bars = [
+            Bar(at_ns, at_ns, "p", 1, symbol, "60s", at_ns, at_ns, 1.0, 1.0, 1.0, 1.0)
+            for symbol in ("AA", "unknown")
+        ]
+        return tape.market.read(bars, at_ns).quote_age_ns.tolist()
+
     tape.trade(0, 10.0)
-    assert tape.market.quote_age_ns("AA", OPEN) is None
+    assert ages_ns(OPEN) == [-1, -1]
     tape.quote(1, "N", 9.99, 100.0, 10.01, 100.0)
-    assert tape.market.quote_age_ns("AA", OPEN + 3 * S) == 2 * S
-    assert tape.market.quote_age_ns("unknown", OPEN) is None
+    assert ages_ns(OPEN + 3 * S) == [2 * S, -1]

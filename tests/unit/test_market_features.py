@@ -22,13 +22,11 @@ def test_extremes_leave_every_feature_finite() -> None:
     for k in range(3_000):
         at_ns = OPEN + k * S
         price, size, other = (float(rng.choice(x)) for x in (prices, sizes, prices))
-        for bar in market.advance(at_ns):
-            market.close_bar(bar)
+        market.close_bars(market.advance(at_ns))
         event = Trade(at_ns, at_ns, "test", 1, "AA", price, size, "N")
         if k % 2:
             event = Quote(at_ns, at_ns, "test", 1, "AA", price, size, other, size, "NQ"[k % 3 % 2])
-        for bar in market.observe(event):
-            market.close_bar(bar)
+        market.close_bars(market.observe(event))
         for interval in ("60s", "volume:10"):
             assert all(math.isfinite(value) for value in market.features("AA", interval).values())
 
@@ -36,7 +34,7 @@ def test_extremes_leave_every_feature_finite() -> None:
 def test_flat_bars_have_features_and_no_volume_ratio() -> None:
     market = MarketState(MarketConfig())
     for k in range(30):
-        market.close_bar(Bar(k * S, k * S, "test", k + 1, "X", "1s", k * S, k * S + S, 5.0, 5.0, 5.0, 5.0))
+        market.close_bars([Bar(k * S, k * S, "test", k + 1, "X", "1s", k * S, k * S + S, 5.0, 5.0, 5.0, 5.0)])
     features = market.features("X", "1s")
     assert features["range_vol"] == features["ewma_vol"] == features["return_last"] == 0.0
     assert features["vol_ratio"] == 1.0
@@ -54,7 +52,7 @@ def test_unknown_series_has_macro_values_alone() -> None:
 
 def test_first_daily_bar_has_a_range_and_no_return() -> None:
     market = MarketState(MarketConfig())
-    market.close_bar(Bar(S, S, "test", 1, "SPX", "1d", 0, S, 10.0, 11.0, 9.0, 10.5, 7.0))
+    market.close_bars([Bar(S, S, "test", 1, "SPX", "1d", 0, S, 10.0, 11.0, 9.0, 10.5, 7.0)])
     assert set(market.features("SPX", "1d")) == {"range_last", "range_vol"}
 
 

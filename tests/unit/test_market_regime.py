@@ -90,9 +90,8 @@ def spx() -> dict[str, Counter[Regime]]:
         start_ns = (day["date"] - date(1970, 1, 1)).days * DAY
         prices = (day["open"], day["high"], day["low"], day["close"])
         end_ns = start_ns + DAY
-        market.close_bar(
-            Bar(end_ns, end_ns, "spx", row + 1, "SPX", "1d", start_ns, end_ns, *prices, day["volume"])
-        )
+        bar = Bar(end_ns, end_ns, "spx", row + 1, "SPX", "1d", start_ns, end_ns, *prices, day["volume"])
+        market.close_bars([bar])
         months.setdefault(f"{day['date']:%Y-%m}", Counter())[market.regime("SPX", "1d")] += 1
     return months
 

@@ -119,7 +119,7 @@ class Wire:
         bar = Bar(
             at_ns, at_ns, "bars", 1, symbol, interval, at_ns - length_ns, at_ns, 99.0, 101.0, 98.0, 100.0
         )
-        self.triggers.note_standing(f"{symbol}/{interval}", bar, at_ns)
+        self.triggers.note_standing([f"{symbol}/{interval}"], [bar], at_ns)
 
     def item(self, at_ns: int, symbols: tuple[str, ...] = ("A",), **changes: Any) -> str:
         self.pass_time(at_ns)

@@ -3,8 +3,10 @@
 import json
 
 from htfi.domain.decision import FidelityPlan, NewsView, Rung
-from htfi.domain.events import News
+from htfi.domain.events import Bar, News
 from htfi.narrative.question import Question
+from htfi.pipeline.components import Components, RunContext
+from htfi.pipeline.point import PointColumns, read_columns
 from htfi.pipeline.view_cache import ReadRequest, ViewCache
 
 DAY_NS = 86_400 * 10**9
@@ -82,11 +84,16 @@ def test_the_number_of_views_kept_is_bounded_and_the_oldest_goes() -> None:
     assert readers[Rung.EDGE].asked == [["A"], ["B"], ["C"], ["B"]]
 
 
+def columns_of(bars: list[Bar], as_of_ns: int, rooms: Components, terms: RunContext) -> PointColumns:
+    """The columns of series, whether or not they have a forecast yet."""
+    rooms.market.close_bars(bars)
+    rooms.forecaster.observe(bars)
+    forecasts = rooms.forecaster.forecast_bars(bars)
+    return read_columns(bars, as_of_ns, rooms.market.read(bars, as_of_ns), forecasts, rooms, terms)
+
+
 def test_series_share_the_moments_deadline_and_those_left_over_are_read_later() -> None:
-    from htfi.domain.events import Bar
-    from htfi.pipeline.components import RunContext
     from htfi.pipeline.decide import plan_readings
-    from htfi.pipeline.series import DecisionPoint
     from htfi.wiring.loop import build_components
     from htfi.wiring.settings import load_settings, override
 
@@ -100,12 +107,12 @@ def test_series_share_the_moments_deadline_and_those_left_over_are_read_later() 
     ]
 
     def moment() -> list[Rung]:
-        series = plan_readings(DecisionPoint(2 * DAY_NS, bars), range(len(bars)), rooms, terms)
+        series = plan_readings(columns_of(bars, 2 * DAY_NS, rooms, terms), rooms, terms)
         found = [one.request for one in series]
         rooms.views.read(found)
         return [asked.plan.rung for asked in found]
 
-    assert moment() == [Rung.SPECULATIVE] * 6  # no news: nothing to wait for
+    assert moment() == []  # no news: nothing to read
     rooms.news.receive(News(DAY_NS, DAY_NS, "wire", 1, "n1", "Fed cuts"))
     assert moment() == [Rung.EDGE] * 5 + [Rung.SPECULATIVE]
     while (rungs := moment()) != [Rung.SPECULATIVE] * 6:
@@ -117,10 +124,7 @@ def test_series_share_the_moments_deadline_and_those_left_over_are_read_later() 
 
 
 def test_among_many_series_each_is_read_in_its_turn() -> None:
-    from htfi.domain.events import Bar
-    from htfi.pipeline.components import RunContext
     from htfi.pipeline.decide import plan_readings
-    from htfi.pipeline.series import DecisionPoint
     from htfi.wiring.loop import build_components
     from htfi.wiring.settings import load_settings, override
 
@@ -140,7 +144,7 @@ def test_among_many_series_each_is_read_in_its_turn() -> None:
         at = day * DAY_NS
         bars = [Bar(at, 0, "p", 1, f"S{k:02d}", "1d", at - DAY_NS, at, 9.0, 9.0, 9.0, 9.0) for k in range(25)]
         rooms.news.receive(News(at - 1, at - 1, "wire", day, f"n{day}", headlines[day - 2]))
-        series = plan_readings(DecisionPoint(at, bars), range(len(bars)), rooms, terms)
+        series = plan_readings(columns_of(bars, at, rooms, terms), rooms, terms)
         rooms.views.read([one.request for one in series])
     names = [name for asked in readers[Rung.EDGE].asked for name in asked]
     assert len(names) == 25

@@ -204,22 +204,6 @@ def test_the_interpreted_module_packs_the_same_bytes():
         assert interpreted["pack_scaled"](floats, 1e10, width) == pack_scaled(floats, 1e10, width)
 
 
-@given(rows=st.lists(ROWS, min_size=1, max_size=4))
-def test_tables_packed_together_are_those_packed_alone(rows):
-    width, num = len(rows[0][0]), min(map(len, rows))
-    tables = [[(row + [0] * width)[:width] for row in table[:num]] for table in rows]
-    flat = [array("q", [one for row in table for one in row]) for table in tables]
-    together = array("q", [one for table in flat for one in table])
-    assert ticks.pack_each(together, num, width) == [pack_rows(table, width) for table in flat]
-    floats = array("d", [one / 1e6 if place % 7 else -0.0 for place, one in enumerate(together)])
-    size = num * width
-    alone = [pack_scaled(floats[at : at + size], 1e6, width) for at in range(0, len(floats), size)]
-    assert ticks.pack_scaled_each(floats, 1e6, num, width) == alone
-    assert plain.float_rows(floats[:size], num, width) == [
-        [plain.pack_float(one) for one in floats[at : at + width]] for at in range(0, size, width)
-    ]
-
-
 @given(packed=st.binary(max_size=60), width=st.integers(1, 7))
 def test_any_bytes_are_a_table_or_refused_compiled_or_not(packed, width):
     interpreted = interpreted_module("ticks")

@@ -54,7 +54,9 @@ class ForecastBatch:
     def expert_ticks(self) -> NDArray[np.int64]:
         """The experts' quantiles [n, K, H, Q] in ticks; 0 for an expert without a forecast yet."""
         spoke = np.isfinite(self.experts[:, :, :1, :1])
-        return np.rint(np.where(spoke, self.experts, 0.0) * TICKS_PER_UNIT).astype(np.int64)
+        experts = self.experts if spoke.all() else np.where(spoke, self.experts, 0.0)
+        ticks = experts * TICKS_PER_UNIT
+        return np.rint(ticks, out=ticks).astype(np.int64)
 
     def first_shares(self) -> Array:
         """Each expert's mean weight over the zones at the first horizon [n, K], as `Forecast.first_shares` has it."""
@@ -85,6 +87,8 @@ class ForecastBatch:
         each batch, and the batch, which has no other experts.
         """
         spoke = np.isfinite(self.experts[:, :, 0, 0])
+        if spoke.all():
+            return [(list(places), self.take(places))] if len(places) else []
         groups: dict[bytes, list[int]] = {}
         for place in places:
             groups.setdefault(spoke[place].tobytes(), []).append(place)

@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import Forecast, Regime, series_id
+from htfi.domain.decision import Forecast, Regime
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.events import Bar
 from htfi.forecasting import compiled
@@ -82,7 +82,7 @@ class Forecaster:
     @property
     def series(self) -> list[str]:
         """Every series that was observed."""
-        return self._panel.names
+        return list(self._panel.names)
 
     def observe(self, bars: Sequence[Bar], regimes: Sequence[Regime] | None = None) -> None:
         """Take in bars closing at one instant, each series at most once, and make a new forecast for each.
@@ -105,7 +105,7 @@ class Forecaster:
         self._pending_batch = batch
 
     def _enter_regimes(self, bars: Sequence[Bar], regimes: Sequence[Regime]) -> None:
-        rows = self._panel.rows_of([series_id(bar.symbol, bar.interval) for bar in bars])
+        rows = np.array(self._panel.rows_of_bars(bars), np.intp)
         places = np.array([_REGIMES[regime] for regime in regimes], np.int64)
         self._newest["regime"][rows[rows >= 0]] = places[rows >= 0]
 
@@ -207,7 +207,18 @@ class Forecaster:
 
         A series that was never observed, or too briefly, is not `ready`.
         """
-        found = self._panel.rows_of(series)
+        return self._forecast(self._panel.rows_of(series))
+
+    def forecast_bars(self, bars: Sequence[Bar]) -> ForecastBatch:
+        """The same of the series of bars."""
+        return self._forecast(np.array(self._panel.rows_of_bars(bars), np.intp))
+
+    def names_of(self, rows: NDArray[np.intp]) -> list[str]:
+        """The ids of series by their rows in a batch."""
+        names = self._panel.names
+        return [names[row] for row in rows.tolist()]
+
+    def _forecast(self, found: NDArray[np.intp]) -> ForecastBatch:
         seen = found >= 0
         rows = as_rows(np.maximum(found, 0))
         newest = {name: column[rows].copy() for name, column in self._newest.items()}

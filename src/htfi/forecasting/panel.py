@@ -7,7 +7,6 @@ import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -74,6 +73,7 @@ class Panel:
         self._session_gap_bars = session_gap_bars
         self._row_of: dict[tuple[str, str], int] = {}
         self._row_of_name: dict[str, int] = {}
+        self.names: list[str] = []  # the id of each series, by row
         self.intervals: list[str] = []  # by row
         self._group_of: dict[str, int] = {}
         self._group_sizes: dict[int, int] = {}
@@ -91,14 +91,13 @@ class Panel:
     def __len__(self) -> int:
         return len(self._row_of)
 
-    @property
-    def names(self) -> list[str]:
-        """The id of each series, by row."""
-        return list(self._row_of_name)
-
     def rows_of(self, names: Sequence[str]) -> NDArray[np.intp]:
         """The row [n] of each series id, −1 where it was never seen."""
         return np.array([self._row_of_name.get(name, -1) for name in names], np.intp)
+
+    def rows_of_bars(self, bars: Sequence[Bar]) -> list[int]:
+        """The row of each bar's series, −1 where it was never seen."""
+        return [self._row_of.get((bar.symbol, bar.interval), -1) for bar in bars]
 
     def ends_ns(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
         """When the newest bar of each row [n] ended."""
@@ -118,22 +117,19 @@ class Panel:
 
         Raises: InvalidInput where a series comes twice.
         """
-        by_row = [
-            (self._row_of.get((bar.symbol, bar.interval), -1), bar)
-            for bar in bars
-            if 0.0 < bar.close < math.inf
-        ]
-        if not by_row:
+        found = self.rows_of_bars(bars)
+        kept = [place for place, bar in enumerate(bars) if 0.0 < bar.close < math.inf]
+        if not kept:
             return None
-        if any(row < 0 for row, _ in by_row):
-            by_row = [
-                (self._register(bar.symbol, bar.interval) if row < 0 else row, bar) for row, bar in by_row
-            ]
-        by_row.sort(key=itemgetter(0))
-        index = np.array([row for row, _ in by_row], np.intp)
+        if min(found) < 0:
+            for place in kept:
+                if found[place] < 0:
+                    found[place] = self._register(bars[place].symbol, bars[place].interval)
+        kept.sort(key=found.__getitem__)
+        index = np.array([found[place] for place in kept], np.intp)
         if len(set(index.tolist())) < len(index):
             raise InvalidInput("two bars of one series close at one instant: give each its own instant")
-        usable, rows = [bar for _, bar in by_row], as_rows(index)
+        usable, rows = [bars[place] for place in kept], as_rows(index)
         age, starts_ns, ends_ns, volume, moves, ranges = self._read(usable, rows, index)
         measured = self._measure(rows, index, age, moves, ranges)
         return BarBatch(
@@ -229,6 +225,7 @@ class Panel:
             return self._row_of[symbol, interval]
         row, name = len(self._row_of), series_id(symbol, interval)
         self._row_of[symbol, interval] = self._row_of_name[name] = row
+        self.names.append(name)
         self.intervals.append(interval)
         self._columns.grow(row + 1)
         self._columns["group"][row] = self._join_group(interval)
@@ -250,6 +247,7 @@ class Panel:
         if len(self._row_of) > self._columns.num_rows:
             raise IntegrityError("saved forecasting state names more series than it holds: start again")
         self._row_of_name = {series_id(*name): row for name, row in self._row_of.items()}
+        self.names = list(self._row_of_name)
         self.intervals = [interval for _, interval in self._row_of]
         self._group_of, self._group_sizes = {}, {}
         for interval in self.intervals:

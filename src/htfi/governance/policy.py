@@ -86,7 +86,6 @@ class PolicyRule(msgspec.Struct, frozen=True, gc=False):
 
 
 _FROM_NUMBERS_ALONE = "governance: the deadline for people passed, so this is the forecast from numbers alone"
-_NO_OBJECTION = PolicyVerdict(PolicyOutcome.RELEASE, [])
 
 
 def judge(decision: Decision, config: PolicyConfig) -> PolicyVerdict:
@@ -167,15 +166,14 @@ def apply_rules(facts: PolicyFacts, config: PolicyConfig, version: str) -> Polic
 
 def judge_rows(
     columns: PolicyColumns, facts_at: Callable[[int], PolicyFacts], config: PolicyConfig, version: str
-) -> list[PolicyVerdict]:
-    """The verdicts on n decisions, as `apply_rules` has them. `facts_at` is asked for what the columns do not clear."""
+) -> dict[int, PolicyVerdict]:
+    """The verdicts on those of n decisions that the columns do not clear, by row, as `apply_rules` has them of their
+    `facts_at`. No rule objects to the others.
+    """
     is_clear = np.ones(len(columns.symbols), np.bool_)
     for rule in rules_of(version):
         is_clear &= rule.clears is not None and rule.clears(columns, config)
-    return [
-        _NO_OBJECTION if clear else apply_rules(facts_at(place), config, version)
-        for place, clear in enumerate(is_clear.tolist())
-    ]
+    return {row: apply_rules(facts_at(row), config, version) for row in np.flatnonzero(~is_clear).tolist()}
 
 
 @lru_cache(maxsize=16)

@@ -2,9 +2,12 @@ cimport cython
 from htfi.market.bars cimport OpenBar
 from htfi.market.book cimport Book
 from htfi.market.samples cimport Samples
+from htfi.market.series cimport Series, SeriesTable
 
 cdef long long _NEVER_NS
 cdef int _TRADE, _BID, _ASK, _QUOTE, _NO_REFERENCE, _TRADES, _MIDS, MIN_RETURNS
+cdef int _NORMAL
+cdef Py_ssize_t _FIRST_TICK_FEATURE, _FIRST_REALISED_FEATURE
 cdef double _NAN, _MAX_SIZE, _SMALLEST, _LARGEST
 
 @cython.final
@@ -25,7 +28,10 @@ cdef class Kernel:
     cdef readonly object config
     cdef readonly long long session_gap_ns, quote_stale_ns, due_ns, now_ns, num_bars
     cdef readonly Py_ssize_t max_venues
-    cdef readonly list symbols, open_bars, end_ns, realised_names
+    cdef readonly list symbols, open_bars, end_ns
+    cdef readonly Py_ssize_t num_scales
+    cdef readonly tuple feature_names
+    cdef double[::1] _row
     cdef readonly dict index, venues
 
     cpdef Symbol symbol(self, name)
@@ -50,8 +56,14 @@ cdef class Kernel:
     cdef void _watch(self, OpenBar bar)
     @cython.locals(rank=Py_ssize_t, end_ns=longlong, symbol=Symbol)
     cpdef list close_due(self, long long to_ns)
-    @cython.locals(symbol=Symbol, samples=Samples, scale=Py_ssize_t)
-    cpdef void fill(self, name, Py_ssize_t rank, dict features)
-    @cython.locals(symbol=Symbol)
+    @cython.locals(place=Py_ssize_t, value=double, found=dict)
+    cpdef dict features(self, Series series, name, Py_ssize_t rank)
+    @cython.locals(row=Py_ssize_t, place=Py_ssize_t, series=Series, symbol=Symbol, level=int, is_of_mids=bint)
+    cpdef object read_rows(self, SeriesTable table, bars, dict ranks, long long at_ns, Py_ssize_t width,
+                           double[::1] features, signed char[::1] levels, long long[::1] quote_age_ns,
+                           double[::1] quote_mid)
+    @cython.locals(bar=OpenBar, samples=Samples, scale=Py_ssize_t)
+    cdef void _fill(self, Series series, Symbol symbol, Py_ssize_t rank, double[::1] values, Py_ssize_t at)
     cpdef int level(self, name, int bar_level)
+    cdef int _level(self, Symbol symbol, int bar_level)
     cdef object _close(self, OpenBar bar, long long available_at_ns)

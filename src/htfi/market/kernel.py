@@ -1,14 +1,18 @@
 """Per-symbol market state, one event at a time: the one core of event-by-event and batch. market.state drives it."""
 
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
+from htfi.domain.decision import Regime
 from htfi.domain.events import Bar, Quote, Trade
 from htfi.domain.time import parse_duration
-from htfi.market.bars import OpenBar
+from htfi.market.bars import SOURCE, OpenBar
 from htfi.market.book import Book
 from htfi.market.config import CROSS_PATIENCE, MarketConfig
+from htfi.market.regime import LEVELS
 from htfi.market.samples import Samples
+from htfi.market.series import FEATURES, Series, SeriesTable
 
 COMPILED = not __file__.endswith(".py")
 _TRADE, _BID, _ASK, _QUOTE = range(4)
@@ -24,6 +28,10 @@ _NAN = float("nan")
 _MAX_SIZE = 1e15
 MIN_RETURNS = 10  # fewer make no realised measure
 _SMALLEST, _LARGEST = 1e-12, 1e18  # a price outside is not a price
+_NORMAL = LEVELS.index(Regime.NORMAL)
+_QUOTE_FEATURES = ("spread_bps", "microprice_gap_bps", "ofi", "ofi_bar", "ofi_open_bar")
+_FIRST_TICK_FEATURE = len(FEATURES)
+_FIRST_REALISED_FEATURE = len(FEATURES) + len(_QUOTE_FEATURES)
 
 
 class Symbol:
@@ -89,7 +97,11 @@ class Kernel:
         self.due_ns = _NEVER_NS  # the earliest end of an open time bar
         self.now_ns = -_NEVER_NS
         self.num_bars = 0
-        self.realised_names = [(f"rv_{text}", f"bv_{text}") for text in config.scales]
+        self.num_scales = len(config.scales)
+        realised = (name for text in config.scales for name in (f"rv_{text}", f"bv_{text}"))
+        # In the order in which a decision states them: those of the bars, then those of the ticks.
+        self.feature_names = (*FEATURES, *_QUOTE_FEATURES, *realised, "jump_z")
+        self._row = array("d", [_NAN]) * len(self.feature_names)  # the features that `features` reads
 
     def symbol(self, name: str) -> Symbol:
         """The symbol's state, made at first sight."""
@@ -270,37 +282,89 @@ class Kernel:
             closed.append(self._close(bar, end_ns))
         return closed
 
-    def quote_ns(self, name: str) -> int | None:
-        """When the symbol was last quoted."""
-        symbol = self.index.get(name)
-        return None if symbol is None or symbol.quote_ns == -_NEVER_NS else symbol.quote_ns
+    def features(self, series: Series | None, name: str, rank: int) -> dict[str, float]:
+        """The features of a series and of its symbol's ticks that are defined and finite, by name.
 
-    def fill(self, name: str, rank: int, features: dict[str, float]) -> None:
-        """Write the tick features of a symbol that has ticks; `rank`: the clock whose order flow is asked, or −1."""
-        symbol = self.index.get(name)
+        `rank`: the clock whose order flow is asked, or −1.
+        """
+        for place in range(len(self._row)):
+            self._row[place] = _NAN
+        self._fill(series, self.index.get(name), rank, self._row, 0)
+        found: dict[str, float] = {}
+        for place in range(len(self._row)):
+            value = self._row[place]
+            if value - value == 0.0:
+                found[self.feature_names[place]] = value
+        return found
+
+    def read_rows(
+        self,
+        table: SeriesTable,
+        bars: Sequence[Bar],
+        ranks: dict[str, int],
+        at_ns: int,
+        width: int,
+        features: Any,
+        levels: Any,
+        quote_age_ns: Any,
+        quote_mid: Any,
+    ) -> None:
+        """What is known at an instant of the series of n bars, each a row of the arrays.
+
+        Shapes: features [n, `width`], flat, filled with NaN, of which `feature_names` come first; levels, quote_age_ns
+        and quote_mid [n]. `ranks` are those of the clocks by interval. `quote_age_ns` is −1 where the symbol was never
+        quoted, `quote_mid` NaN where no sound quotes came since the bar began or the bar is made of them.
+        """
+        for row, bar in enumerate(bars):
+            name, interval = bar.symbol, bar.interval
+            series = table.find(name, interval)
+            symbol = self.index.get(name)
+            self._fill(series, symbol, ranks.get(interval, -1), features, row * width)
+            for place in range(row * width, row * width + len(self._row)):
+                if features[place] - features[place] != 0.0:  # NaN or infinite: not defined
+                    features[place] = _NAN
+            level = self._level(symbol, -1 if series is None else series.level())
+            levels[row] = _NORMAL if level < 0 else level
+            quote_age_ns[row], quote_mid[row] = -1, _NAN
+            if symbol is None:
+                continue
+            if symbol.quote_ns != -_NEVER_NS:
+                quote_age_ns[row] = max(at_ns - symbol.quote_ns, 0)
+            is_of_mids = bar.volume <= 0.0 and bar.source == SOURCE
+            if symbol.book.is_sound and not is_of_mids and symbol.book.mid_ns >= bar.start_ns:
+                quote_mid[row] = symbol.book.mid
+
+    def _fill(self, series: Series | None, symbol: Symbol | None, rank: int, values: Any, at: int) -> None:
+        """Write the features that are defined from a place of `values` on."""
+        if series is not None:
+            series.fill(values, at)
         if symbol is None:
             return
+        at += _FIRST_TICK_FEATURE
         if symbol.book.is_sound:
-            features["spread_bps"] = symbol.book.spread_bps()
-            features["microprice_gap_bps"] = symbol.book.microprice_gap_bps()
-            features["ofi"] = symbol.book.imbalance(self.now_ns)
+            values[at] = symbol.book.spread_bps()
+            values[at + 1] = symbol.book.microprice_gap_bps()
+            values[at + 2] = symbol.book.imbalance(self.now_ns)
         if rank >= 0:
             bar: OpenBar = symbol.bars[rank]
             if bar.has_closed_flow:
-                features["ofi_bar"] = bar.closed_flow
+                values[at + 3] = bar.closed_flow
             if bar.num_flows > 0:
-                features["ofi_open_bar"] = bar.open_flow()
+                values[at + 4] = bar.open_flow()
+        at += _FIRST_REALISED_FEATURE - _FIRST_TICK_FEATURE
         samples = symbol.samples
-        for scale, (rv, bv) in enumerate(self.realised_names):
+        for scale in range(self.num_scales):
             if samples.count(scale) >= MIN_RETURNS:
-                features[rv] = samples.realised(scale)
-                features[bv] = samples.bipower(scale)
+                values[at + 2 * scale] = samples.realised(scale)
+                values[at + 2 * scale + 1] = samples.bipower(scale)
         if samples.has_jump_test():
-            features["jump_z"] = samples.jump_z()
+            values[at + 2 * self.num_scales] = samples.jump_z()
 
     def level(self, name: str, bar_level: int) -> int:
         """The worse level of the symbol's ticks and `bar_level`, −1 where there are no bars; −1 for neither."""
-        symbol = self.index.get(name)
+        return self._level(self.index.get(name), bar_level)
+
+    def _level(self, symbol: Symbol | None, bar_level: int) -> int:
         if symbol is None or symbol.samples.detector.count() == 0:
             return bar_level
         return max(symbol.samples.detector.level, bar_level)

@@ -21,6 +21,17 @@ cdef class Series:
     cdef void _roll(self, double volume)
     @cython.locals(count=longlong, total=double, at=Py_ssize_t)
     cpdef double range_volatility(self)
-    cpdef void fill(self, dict features)
+    cpdef void fill(self, double[::1] values, Py_ssize_t at)
     cpdef int level(self)
     cpdef object regime(self)
+
+@cython.final
+cdef class SeriesTable:
+    cdef readonly long long gap_ns
+    cdef readonly dict series
+
+    cpdef Series find(self, symbol, interval)
+    @cython.locals(found=Series)
+    cpdef void add(self, bars)
+    @cython.locals(found=Series)
+    cpdef Series begin(self, symbol, interval)

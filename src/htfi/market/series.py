@@ -1,11 +1,25 @@
-"""Features and regime of one series of closed bars, built here or fed. market.state keeps one per series."""
+"""Features and regime of series of closed bars, built here or fed. market.state keeps all of them in one table."""
 
 import math
 from array import array
+from collections.abc import Sequence
+from typing import Any
 
 from htfi.domain.decision import Regime
 from htfi.domain.events import Bar
+from htfi.market.config import is_intraday
 from htfi.market.regime import Detector
+
+# In the order in which a decision states them.
+FEATURES = (
+    "range_last",
+    "range_vol",
+    "return_last",
+    "ewma_vol",
+    "vol_ratio",
+    "return_sigmas",
+    "volume_ratio",
+)
 
 WINDOW = 20  # bars in range_vol and volume_ratio
 DECAY = 0.94  # of ewma_vol a bar: RiskMetrics
@@ -74,20 +88,20 @@ class Series:
             total += self.ranges[at]
         return math.sqrt(_PARKINSON * total / count)
 
-    def fill(self, features: dict[str, float]) -> None:
-        """Write what is defined so far."""
+    def fill(self, values: Any, at: int) -> None:
+        """Write the `FEATURES` that are defined so far, from a place of `values` (float64) on."""
         if self.num_bars == 0:
             return
-        features["range_last"] = self.range
-        features["range_vol"] = self.range_volatility()
+        values[at] = self.range
+        values[at + 1] = self.range_volatility()
         if self.num_returns > 0:
-            features["return_last"] = self.move
-            features["ewma_vol"] = math.sqrt(self.variance)
-            features["vol_ratio"] = self.detector.ratio()
+            values[at + 2] = self.move
+            values[at + 3] = math.sqrt(self.variance)
+            values[at + 4] = self.detector.ratio()
             if self.num_returns > 1:
-                features["return_sigmas"] = self.detector.last_sigmas()
+                values[at + 5] = self.detector.last_sigmas()
         if self.volume_ratio > 0.0:
-            features["volume_ratio"] = self.volume_ratio
+            values[at + 6] = self.volume_ratio
 
     def level(self) -> int:
         return self.detector.level
@@ -108,3 +122,27 @@ class Series:
         for at in range(WINDOW):
             self.ranges[at], self.volumes[at] = state[8 + 2 * at], state[9 + 2 * at]
         self.detector.restore(state[8 + 2 * WINDOW :])
+
+
+class SeriesTable:
+    """All series, by symbol and interval; each is made with its first bar."""
+
+    def __init__(self, gap_ns: int) -> None:
+        self.gap_ns = gap_ns
+        self.series: dict[tuple[str, str], Series] = {}
+
+    def find(self, symbol: str, interval: str) -> Series | None:
+        return self.series.get((symbol, interval))
+
+    def add(self, bars: Sequence[Bar]) -> None:
+        """Take in bars that closed, in order."""
+        for bar in bars:
+            found = self.series.get((bar.symbol, bar.interval))
+            if found is None:
+                found = self.begin(bar.symbol, bar.interval)
+            found.add(bar)
+
+    def begin(self, symbol: str, interval: str) -> Series:
+        """A new series."""
+        found = self.series[symbol, interval] = Series(is_intraday(interval), self.gap_ns)
+        return found

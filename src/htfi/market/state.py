@@ -17,10 +17,10 @@ from htfi.domain.decision import Regime
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.events import Bar, MacroAnnouncement, Quote, Trade
 from htfi.domain.time import parse_duration
-from htfi.market.config import MarketConfig, is_intraday
+from htfi.market.config import MarketConfig
 from htfi.market.kernel import ASK_ROW, BID_ROW, COMPILED, QUOTE_ROW, TRADE_ROW, Kernel
 from htfi.market.regime import LEVELS
-from htfi.market.series import Series
+from htfi.market.series import SeriesTable
 
 __all__ = ["ASK_ROW", "BID_ROW", "QUOTE_ROW", "TRADE_ROW", "TickBatch"]
 
@@ -92,18 +92,52 @@ MAX_MACRO_FEATURES = (
 )
 
 
-class QuotedMid(NamedTuple):
-    """The middle of best bid and ask, and when it was last quoted."""
-
-    mid: float
-    at_ns: int
-
-
 class LastPrice(NamedTuple):
     """The newest price of a symbol by its ticks, the mid or the last trade, and the instant of its newest tick."""
 
     price: float
     at_ns: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarketColumns:
+    """What is known of n series at an instant.
+
+    Shapes: features [n, F], in the order of `names`, NaN where undefined; all else [n]. `levels` are places in
+    `regime.LEVELS`; `quote_age_ns` is −1 for a symbol that was never quoted; `quote_mid` is NaN where no sound quotes
+    came since the bar began, or the bar is made of them.
+    """
+
+    names: tuple[str, ...]
+    features: NDArray[np.float64]
+    levels: NDArray[np.int8]
+    quote_age_ns: NDArray[np.int64]
+    quote_mid: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def take(self, rows: NDArray[np.intp]) -> "MarketColumns":
+        """Of these series alone, in this order."""
+        return MarketColumns(
+            self.names, self.features[rows], self.levels[rows], self.quote_age_ns[rows], self.quote_mid[rows]
+        )
+
+    def feature(self, name: str) -> NDArray[np.float64]:
+        """One feature [n]."""
+        return self.features[:, self.names.index(name)]
+
+    def features_at(self, row: int) -> dict[str, float]:
+        """The features of one series that are defined."""
+        values = zip(self.names, self.features[row].tolist(), strict=True)
+        return {name: value for name, value in values if value == value}
+
+    def regime(self, row: int) -> Regime:
+        return LEVELS[int(self.levels[row])]
+
+    def regimes(self) -> list[Regime]:
+        """The regime of each series."""
+        return [LEVELS[level] for level in self.levels.tolist()]
 
 
 class MarketState:
@@ -112,8 +146,7 @@ class MarketState:
     def __init__(self, config: MarketConfig) -> None:
         self._config = config
         self._kernel = Kernel(config)
-        self._gap_ns = parse_duration(config.session_gap)
-        self._series: dict[tuple[str, str], Series] = {}
+        self._series = SeriesTable(parse_duration(config.session_gap))
         self._macro: dict[str, float] = {}
         self._ranks = {clock.interval: rank for rank, clock in enumerate(config.clocks)}
 
@@ -138,13 +171,9 @@ class MarketState:
         """The time bars with end_ns ≤ `to_ns`, by end, symbol and clock; those that saw no price do not exist."""
         return self._kernel.close_due(to_ns)
 
-    def close_bar(self, bar: Bar) -> None:
-        """Take in a closed bar, built here or fed: the features and the regime of its series follow it."""
-        key = (bar.symbol, bar.interval)
-        series = self._series.get(key)
-        if series is None:
-            series = self._series[key] = Series(is_intraday(bar.interval), self._gap_ns)
-        series.add(bar)
+    def close_bars(self, bars: Sequence[Bar]) -> None:
+        """Take in closed bars, built here or fed: the features and the regime of their series follow them."""
+        self._series.add(bars)
 
     def observe_batch(self, batch: TickBatch) -> list[Bar]:
         """What advance, close_bar and observe do for each row in turn, bit for bit; the bars, already taken in."""
@@ -156,42 +185,35 @@ class MarketState:
         if not COMPILED:
             columns = [column.tolist() for column in columns]
         bars = kernel.run(symbols, *columns)
-        for bar in bars:
-            self.close_bar(bar)
+        self.close_bars(bars)
         return bars
+
+    def read(self, bars: Sequence[Bar], at_ns: int) -> MarketColumns:
+        """What is known at an instant of the series of these bars. Units: docs/market.md."""
+        names = self._kernel.feature_names
+        n, num = len(bars), len(names) + len(self._macro)
+        features = np.full((n, num), np.nan)
+        levels, quote_age_ns, quote_mid = np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n)
+        columns: list[Any] = [features.reshape(-1), levels, quote_age_ns, quote_mid]
+        self._kernel.read_rows(self._series, bars, self._ranks, at_ns, num, *columns)
+        if self._macro:
+            features[:, len(names) :] = list(self._macro.values())
+            names = (*names, *self._macro)
+        return MarketColumns(names, features, levels, quote_age_ns, quote_mid)
 
     def features(self, symbol: str, interval: str) -> dict[str, float]:
         """What is known of a series now; a feature that is undefined is left out. Units: docs/market.md."""
-        found: dict[str, float] = {}
-        series = self._series.get((symbol, interval))
-        if series is not None:
-            series.fill(found)
-        self._kernel.fill(symbol, self._ranks.get(interval, -1), found)
+        series = self._series.find(symbol, interval)
+        found = self._kernel.features(series, symbol, self._ranks.get(interval, -1))
         if self._macro:
             found.update(self._macro)
-        if not math.isfinite(sum(found.values())):
-            found = {name: value for name, value in found.items() if math.isfinite(value)}
         return found
 
     def regime(self, symbol: str, interval: str) -> Regime:
         """The worse of the regimes of the symbol's ticks and of the series' bars."""
-        series = self._series.get((symbol, interval))
+        series = self._series.find(symbol, interval)
         level = self._kernel.level(symbol, -1 if series is None else series.level())
         return Regime.NORMAL if level < 0 else LEVELS[level]
-
-    def quote_age_ns(self, symbol: str, at_ns: int) -> int | None:
-        """Time since the symbol's last quote; None where it never had one."""
-        quoted_ns = self._kernel.quote_ns(symbol)
-        return None if quoted_ns is None else max(at_ns - quoted_ns, 0)
-
-    def quoted_mid(self, symbol: str) -> QuotedMid | None:
-        """The mid of the symbol's NBBO; None while that is not sound."""
-        found = self._kernel.index.get(symbol)
-        return (
-            QuotedMid(found.book.mid, found.book.mid_ns)
-            if found is not None and found.book.is_sound
-            else None
-        )
 
     def last_price(self, symbol: str) -> LastPrice | None:
         """The newest price of a symbol's ticks in this session; None where there is none."""
@@ -204,7 +226,9 @@ class MarketState:
         """Everything that shapes what follows. A market restored from it continues as if it had never stopped."""
         rings = array("d")
         kernel = self._kernel.state(rings)
-        series = [[symbol, interval, item.state()] for (symbol, interval), item in self._series.items()]
+        series = [
+            [symbol, interval, item.state()] for (symbol, interval), item in self._series.series.items()
+        ]
         settings = [*self._config.scales, self._config.base_scale, str(self._config.window), self._config.bar]
         return {
             "settings": settings,
@@ -223,10 +247,9 @@ class MarketState:
             )
         self._kernel = Kernel(self._config)
         self._kernel.restore(state["kernel"], array("d", state["rings"].tobytes()))
-        self._series = {}
+        self._series = SeriesTable(parse_duration(self._config.session_gap))
         for symbol, interval, saved in state["series"]:
-            item = self._series[symbol, interval] = Series(is_intraday(interval), self._gap_ns)
-            item.restore(saved)
+            self._series.begin(symbol, interval).restore(saved)
         self._macro = dict(state["macro"])
 
 

@@ -6,7 +6,7 @@ set aside keeps its reason, so that a decision can record it.
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -493,6 +493,20 @@ class NewsProcessor:
             for note in self._records_of(aside)
         )
         return NewsSelection(tuple(items), self._records_of(noted), kept, suspicion, cleared, readings)
+
+    def select_each(self, symbols: Sequence[str], as_of_ns: int) -> dict[int, NewsSelection]:
+        """The news on those of several symbols on which there is any, by place."""
+        self.score_pending()
+        places: Iterable[int] = range(len(symbols))
+        if self._series_symbols.issuperset(symbols) and self.suspicion_monitor.is_calm:
+            if not self._records:
+                return {}
+            shelves = (self.readable, self._encoder_only, self._set_aside)
+            if not any(shelf.has_market_items for shelf in shelves):
+                named = {symbol for shelf in shelves for symbol in shelf.symbols}
+                places = [place for place, symbol in enumerate(symbols) if symbol in named]
+        found = ((place, self.select(symbols[place], as_of_ns)) for place in places)
+        return {place: selection for place, selection in found if selection is not NO_NEWS}
 
     def max_routes(self, items: Sequence[News]) -> list[Route]:
         """The most expensive reader that each item is worth."""

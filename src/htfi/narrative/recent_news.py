@@ -1,7 +1,7 @@
 """Holds recent headlines by symbol and market-wide, in bounded memory, and the record of each item for decisions."""
 
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import log2
 from typing import Any, NamedTuple
 
@@ -75,6 +75,16 @@ class RecentNews:
             shared += found
             shared.sort(key=_recency_key)
         return (shared or found)[:limit]
+
+    @property
+    def has_market_items(self) -> bool:
+        """Whether there is any item on the whole market, however old."""
+        return bool(self._market)
+
+    @property
+    def symbols(self) -> Iterable[str]:
+        """The symbols that were last in the news."""
+        return self._by_symbol.keys()
 
     def state(self) -> dict[str, Any]:
         shelves = [(_MARKET, self._market), *self._by_symbol.items()]

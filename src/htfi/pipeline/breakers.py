@@ -1,60 +1,44 @@
 """What circuit breakers observe of a decision point, from the main path's columns. `DecisionLoop.decide` calls it."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import UNSET
 
-from htfi.forecasting.batch import ForecastBatch
-from htfi.governance.breakers.observations import (
-    PointObservation,
-    ViewObservation,
-    feature_column,
-    observe_view,
-)
+from htfi.governance.breakers.observations import PointObservation, ViewObservation, observe_view
 from htfi.pipeline.components import Components, RunContext
-from htfi.pipeline.numeric import circumstances_of
+from htfi.pipeline.point import PointColumns
 from htfi.pipeline.series import SeriesContext
 
 
 def observe_point(
-    series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components, context: RunContext
+    columns: PointColumns, contexts: Sequence[SeriesContext], components: Components, context: RunContext
 ) -> PointObservation:
-    """The observation of the series of one point, before they are judged."""
-    as_of_ns = series[0].request.question.as_of_ns
-    together = forecasts.take([one.row for one in series])
-    known = [circumstances_of(one.bar, as_of_ns, components) for one in series]
-    features = [one.features for one in series]
-    prices = np.array([one.last_price for one in series])
-    mid = np.array([math.nan if one.quote_mid is UNSET else one.quote_mid for one in known])
-    ages = [math.nan if one.quote_age_ns is None else float(one.quote_age_ns) for one in known]
+    """The observation of the series of one point, before they are judged; `contexts` are those that have one."""
+    forecasts, market = columns.forecasts, columns.market
+    prices = np.array(columns.last_prices())
+    views = {one.row: _view(one, columns.as_of_ns, components) for one in contexts}
     return PointObservation(
-        as_of_ns=as_of_ns,
-        series=[one.request.series for one in series],
+        as_of_ns=columns.as_of_ns,
+        series=columns.series,
         levels=forecasts.levels,
         horizons=forecasts.horizons,
         expert_names=tuple(forecasts.names),
-        quantiles=together.quantiles,
-        experts=together.experts,
-        bar_start_ns=np.array([one.bar_start_ns for one in known], np.int64),
-        bar_end_ns=np.array([one.bar_end_ns for one in known], np.int64),
+        quantiles=forecasts.quantiles,
+        experts=forecasts.experts,
+        bar_start_ns=np.array([bar.start_ns for bar in columns.bars], np.int64),
+        bar_end_ns=np.array([bar.end_ns for bar in columns.bars], np.int64),
         price=prices,
-        log_return=feature_column(features, "return_last"),
-        return_sigmas=feature_column(features, "return_sigmas"),
-        range_last=feature_column(features, "range_last"),
-        volume_ratio=feature_column(features, "volume_ratio"),
-        quote_age_ns=np.array(ages),
-        quote_gap=(prices - mid) / mid,
-        quarantine_share=known[0].quarantine_share,
+        log_return=market.feature("return_last"),
+        return_sigmas=market.feature("return_sigmas"),
+        range_last=market.feature("range_last"),
+        volume_ratio=market.feature("volume_ratio"),
+        quote_age_ns=np.where(market.quote_age_ns < 0, np.nan, market.quote_age_ns.astype(np.float64)),
+        quote_gap=(prices - market.quote_mid) / market.quote_mid,
+        quarantine_share=columns.quarantine_share,
         models=context.models,
-        views={
-            place: view
-            for place, one in enumerate(series)
-            if (view := _view(one, as_of_ns, components)) is not None
-        },
+        views={row: view for row, view in views.items() if view is not None},
         bundle=components.governance.state_now.bundle_digest,
-        is_between_bars=series[0].answered is not None,
+        is_between_bars=bool(columns.answered),
     )
 
 

@@ -1,18 +1,14 @@
-"""The steps from closed bars to decisions: forecast, plan, read, weigh, judge. Each passes a series' record once."""
+"""The steps from a point's columns to decisions: plan, read, weigh, judge. Each passes a series' record once."""
 
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
-import numpy as np
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from htfi.domain.decision import (
     Decision,
     DecisionInputs,
     DecisionTrigger,
-    FeatureDriver,
     FidelityPlan,
     NewsView,
     PolicyOutcome,
@@ -21,27 +17,15 @@ from htfi.domain.decision import (
     Rung,
     decision_id,
     news_decision_id,
-    series_id,
 )
-from htfi.domain.events import Bar
 from htfi.domain.governance import Hold
 from htfi.domain.news import ReadingBudget
 from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS
-from htfi.forecasting.between_bars import shorten
-from htfi.forecasting.forecaster import ForecastBatch
-from htfi.governance.checkpoints.reasons import (
-    CheckpointFacts,
-    clear_rows,
-    expert_spread,
-    novelty_of,
-    spread_rows,
-)
-from htfi.governance.control.state import HoldSubject, readers_of
+from htfi.governance.checkpoints.reasons import clear_rows
 from htfi.governance.policy import judge
 from htfi.narrative.influence import bound_view, max_view_influence
 from htfi.narrative.question import Question, facts_of
-from htfi.narrative.rationale.drivers import find_drivers
 from htfi.narrative.rationale.writer import is_led_by_one, state_rationale
 from htfi.narrative.recent_news import NO_NEWS, NewsSelection
 from htfi.narrative.routing import cap_plan
@@ -49,10 +33,13 @@ from htfi.narrative.triggering import VERSION as TRIGGERS_VERSION
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.governed import Facts
-from htfi.pipeline.numeric import circumstances_of, decide_by_numbers, is_numeric
+from htfi.pipeline.numeric import decide_by_numbers, is_numeric
+from htfi.pipeline.point import PointColumns
 from htfi.pipeline.reading_influence import is_worth_depth, is_worth_reading, reading_influences
+from htfi.pipeline.record.numeric import SharedFacts
 from htfi.pipeline.recorder import LedgerCursor
-from htfi.pipeline.series import DecisionPoint, SeriesContext
+from htfi.pipeline.series import SeriesContext
+from htfi.pipeline.subjects import CheckedColumns, hold_subject
 from htfi.pipeline.view_cache import ReadRequest
 from htfi.pipeline.weighing import fair_opinion, join_parts, max_view_weight, opinion_of, report_divergence
 from htfi.scheduling.fidelity import (
@@ -69,38 +56,21 @@ from htfi.scheduling.fidelity import (
 _NOT_JUDGED = PolicyVerdict(PolicyOutcome.WITHHOLD, [])
 
 
-def close_bars(bars: Sequence[Bar], components: Components) -> ForecastBatch:
-    """Take in bars of different series that closed at one instant; the forecast of each, in their order."""
-    for bar in bars:
-        components.market.close_bar(bar)
-    regimes = [components.market.regime(bar.symbol, bar.interval) for bar in bars]
-    components.forecaster.observe(bars, regimes)
-    return components.forecaster.forecast([series_id(bar.symbol, bar.interval) for bar in bars])
-
-
-def forecast_between_bars(point: DecisionPoint, components: Components) -> ForecastBatch:
-    """The standing forecast of each series that news gives a decision, from its last price to the same ends."""
-    forecasts = components.forecaster.forecast([series_id(bar.symbol, bar.interval) for bar in point.bars])
-    shorten(forecasts, [answered.trigger.elapsed_bars for answered in point.answered])
-    return forecasts
-
-
 def plan_readings(
-    point: DecisionPoint,
-    rows: Iterable[int],
+    columns: PointColumns,
     components: Components,
     context: RunContext,
     cursor: LedgerCursor | None = None,
     first: int = 0,
 ) -> list[SeriesContext]:
-    """The series in these rows of a decision point: the news on each, and the rung that reads them.
+    """The series of a point that numbers alone may not decide: the news on each, and the rung that reads them.
 
     The deadline is shared by the series that have news to read: a few series are read by the target, many by the
     draft, and those for which no time is left come first at a later point. A rung whose reader governance holds back
     from decision `first` on is left out. Where views are put to the swap test, facts are read with neutral names.
     """
     components.news.read_neutrally(components.governance.fairness is not None)
-    series = [_make_series_context(row, point, components, context) for row in rows]
+    series = _contexts(columns, components, context)
     if all(series_context.request.news is NO_NEWS for series_context in series):
         return series
     suspicion = components.news.reading_suspicions(
@@ -114,7 +84,7 @@ def plan_readings(
     questions = [
         (series_context.request.series, series_context.request.question) for series_context in series
     ]
-    left_out = _left_out(series, point, components, cursor, first)
+    left_out = _left_out(series, components, cursor, first)
     turns = components.views.reading_order(questions, suspicion, left_out)
     influences = {
         place: reading_influences(series[place].request, components, left_out[place]) for place in turns
@@ -128,7 +98,7 @@ def plan_readings(
     for turn, place in enumerate([*worthwhile, *(place for place in turns if place in unread)]):
         series_context = series[place]
         inputs = (
-            cursor.next_inputs(place, series_context.bar.symbol, point.as_of_ns)
+            cursor.next_inputs(series_context.row, series_context.bar.symbol, columns.as_of_ns)
             if cursor is not None
             else None
         )
@@ -162,17 +132,27 @@ def plan_readings(
     ]
 
 
+def _contexts(columns: PointColumns, components: Components, context: RunContext) -> list[SeriesContext]:
+    """The series with news, and all where each counts: between two bars, and where views are prepared."""
+    selected = components.news.select_each([bar.symbol for bar in columns.bars], columns.as_of_ns)
+    rows = range(len(columns)) if columns.answered or components.prepared.is_on else list(selected)
+    return [
+        _make_series_context(row, selected.get(row, NO_NEWS), columns, components, context) for row in rows
+    ]
+
+
 def _make_series_context(
-    row: int, point: DecisionPoint, components: Components, context: RunContext
+    row: int,
+    news: NewsSelection,
+    columns: PointColumns,
+    components: Components,
+    context: RunContext,
 ) -> SeriesContext:
     """A series with its news, as if the whole deadline were its own."""
-    bar = point.bars[row]
-    series = series_id(bar.symbol, bar.interval)
-    regime = components.market.regime(bar.symbol, bar.interval)
-    features = components.market.features(bar.symbol, bar.interval)
-    news = components.news.select(bar.symbol, point.as_of_ns)
+    bar, series = columns.bars[row], columns.series[row]
+    answered = columns.answered[row] if columns.answered else None
+    regime, features = columns.market.regime(row), columns.market.features_at(row)
     returns: tuple[float, ...] = ()
-    answered = point.answered[row] if point.answered else None
     if news.items:
         returns = components.scaled_returns.recent(series)
         sigma, last = components.scaled_returns.sigma(series), features.get("return_last")
@@ -180,7 +160,7 @@ def _make_series_context(
             returns = (*returns, last / sigma)
     marks = facts_of(news.items, news.readings)
     question = components.news.with_neutral_names(
-        Question(bar.symbol, point.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns, facts=marks)
+        Question(bar.symbol, columns.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns, facts=marks)
     )
     plan = _plan(regime, context.pipeline.deadline_ms, news, components, context)
     request = ReadRequest(series, question, plan, news)
@@ -188,18 +168,14 @@ def _make_series_context(
 
 
 def _left_out(
-    series: Sequence[SeriesContext],
-    point: DecisionPoint,
-    components: Components,
-    cursor: LedgerCursor | None,
-    first: int,
+    series: Sequence[SeriesContext], components: Components, cursor: LedgerCursor | None, first: int
 ) -> dict[int, frozenset[Rung]]:
     """The rungs whose reader is not asked, by place of a series with news; what the ledger holds of it stands."""
     found: dict[int, frozenset[Rung]] = {}
     for place, one in enumerate(series):
         items = one.request.question.items
         if items:
-            recorded = cursor and cursor.next_left_out(place, one.bar.symbol, point.as_of_ns)
+            recorded = cursor and cursor.next_left_out(one.row, one.bar.symbol, one.request.question.as_of_ns)
             found[place] = _held_rungs(first, items[0].id, components) if recorded is None else recorded
     return found
 
@@ -260,8 +236,8 @@ def read_news(
     if not prepared.is_on and all(one.request.news is NO_NEWS for one in series):
         return list(series)
     served = [
-        prepared.serve(series_context.request, cursor.next_view(place))
-        for place, series_context in enumerate(series)
+        prepared.serve(series_context.request, cursor.next_view(series_context.row))
+        for series_context in series
     ]
     views = components.views.read(served)
     found = [
@@ -292,7 +268,7 @@ def _merged_view(request: ReadRequest, view: NewsView | None, components: Compon
 
 def weigh_views(
     series: Sequence[SeriesContext],
-    forecasts: ForecastBatch,
+    columns: PointColumns,
     components: Components,
     first: int,
     cursor: LedgerCursor,
@@ -302,7 +278,7 @@ def weigh_views(
     The views of readers that governance holds back from decision `first` on change nothing: the numbers decide. Where
     the ledger holds the decision, its view is weighed or set aside as it was, whatever came after that.
     """
-    held = _held_views(series, forecasts, components, first, cursor)
+    held = _held_views(series, columns, components, first, cursor)
     opinions = {
         series_context.row: fair_opinion(
             opinion_of(
@@ -318,16 +294,17 @@ def weigh_views(
         )._replace(
             max_weight=max_view_weight(series_context.request, components.news.suspicion_monitor.config)
         )
-        for place, series_context in enumerate(series)
-        if series_context.view is not None and series_context.view.confidence > 0.0 and place not in held
+        for series_context in series
+        if series_context.view is not None
+        and series_context.view.confidence > 0.0
+        and series_context.row not in held
     }
-    is_tracked = not any(series_context.answered for series_context in series)
-    components.forecaster.apply_opinions(forecasts, opinions, is_tracked=is_tracked)
+    components.forecaster.apply_opinions(columns.forecasts, opinions, is_tracked=not columns.answered)
     weighed = [
         one
         if is_numeric(one)
-        else replace(one, forecast=forecasts.item(one.row), set_aside=held.get(place, ()))
-        for place, one in enumerate(series)
+        else replace(one, forecast=columns.forecast(one.row), set_aside=held.get(one.row, ()))
+        for one in series
     ]
     report_divergence(weighed, components.news)
     return weighed
@@ -335,21 +312,21 @@ def weigh_views(
 
 def _held_views(
     series: Sequence[SeriesContext],
-    forecasts: ForecastBatch,
+    columns: PointColumns,
     components: Components,
     first: int,
     cursor: LedgerCursor,
 ) -> dict[int, tuple[Hold, ...]]:
-    """Why views are not weighed, by place."""
+    """Why views are not weighed, by row."""
     found: dict[int, tuple[Hold, ...]] = {}
-    for place, one in enumerate(series):
+    for one in series:
         if one.view is None:
             continue
-        recorded = cursor.next_set_aside(place)
-        subject = _hold_subject(one, forecasts, components)
+        recorded = cursor.next_set_aside(one.row)
+        subject = hold_subject(columns, one.row, one)
         held = components.governance.view_holds(first, subject) if recorded is None else recorded
         if held:
-            found[place] = held
+            found[one.row] = held
     return found
 
 
@@ -393,125 +370,49 @@ def plan_deep_readings(
 
 
 def decide_series(
+    columns: PointColumns,
     series: Sequence[SeriesContext],
-    forecasts: ForecastBatch,
     first: int,
     components: Components,
     context: RunContext,
 ) -> list[DecidedSeries]:
-    """The decisions on all series of a point, in their order: those without news are made together.
+    """The decisions on all series of a point, in their order: those from numbers alone are made together.
 
-    The one on the first series will stand at index `first` of the ledger.
+    `series` are those with a context. The decision on the first row will stand at index `first` of the ledger.
     """
-    inputs = components.inputs.close()
-    numeric = [is_numeric(one) for one in series]
-    governed = components.governance.facts(
+    governance = components.governance
+    shared = SharedFacts(
+        columns.as_of_ns, components.inputs.close(), context.settings_digest, context.models, columns.plans
+    )
+    contexts = {one.row: one for one in series if not is_numeric(one)}
+    governed = governance.facts(
         first,
-        len(series),
-        lambda place: _hold_subject(series[place], forecasts, components),
-        lambda config: clear_rows(_PointColumns(series, forecasts, components, numeric), config).tolist(),
-        frozenset(place for place, one in enumerate(series) if one.set_aside),
+        len(columns),
+        lambda row: hold_subject(columns, row, contexts.get(row)),
+        lambda config: clear_rows(CheckedColumns(columns, contexts), config).tolist(),
+        frozenset(row for row, one in contexts.items() if one.set_aside),
     )
-    place_of = {one.row: place for place, one in enumerate(series) if numeric[place]}
     decided: dict[int, DecidedSeries] = {}
-    for rows, batch in forecasts.by_experts(list(place_of)):
-        places = [place_of[row] for row in rows]
+    numeric = [row for row in range(len(columns)) if row not in contexts]
+    for rows, batch in columns.forecasts.by_experts(numeric):
         made = decide_by_numbers(
-            [series[place] for place in places],
-            batch,
-            inputs,
-            [governed[place] for place in places],
-            components,
-            context,
+            columns.take(rows, batch),
+            shared,
+            governed.take(rows),
+            governance.policy,
+            is_recorded=context.is_recorded,
         )
-        decided.update(zip(places, made, strict=True))
-    return [
-        decided[place]
-        if place in decided
-        else DecidedSeries.of(make_decision(one, forecasts, inputs, governed[place], components, context))
-        for place, one in enumerate(series)
-    ]
-
-
-class _PointColumns:
-    """What checkpoints look at of all decisions of a point. Implements `CheckpointColumns`."""
-
-    def __init__(
-        self,
-        series: Sequence[SeriesContext],
-        forecasts: ForecastBatch,
-        components: Components,
-        is_plain: Sequence[bool],
-    ) -> None:
-        self._series, self._forecasts, self._components = series, forecasts, components
-        self.is_plain = np.array(is_plain)
-        self._rows = [one.row for one in series]
-
-    def symbols(self) -> Sequence[str]:
-        return [one.bar.symbol for one in self._series]
-
-    def regimes(self) -> Sequence[Regime]:
-        return [one.regime for one in self._series]
-
-    def rungs(self) -> Sequence[Rung]:
-        return [one.request.plan.rung for one in self._series]
-
-    def bands(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        low, high = self._forecasts.bands()
-        return low[self._rows], high[self._rows]
-
-    def novelty(self) -> NDArray[np.float64]:
-        return np.array([novelty_of(_drivers_of(one, self._components)) for one in self._series])
-
-    def expert_spread(self) -> NDArray[np.float64]:
-        low, high = self.bands()
-        middle = self._forecasts.levels.index(0.5)
-        return spread_rows(self._forecasts.experts[self._rows, :, 0, middle], high - low)
-
-
-def _drivers_of(series_context: SeriesContext, components: Components) -> list[FeatureDriver]:
-    usual = components.typical_features.magnitudes(series_context.request.series)
-    return find_drivers(series_context.features, usual)
-
-
-def _checkpoint_facts(
-    series_context: SeriesContext, forecasts: ForecastBatch, components: Components
-) -> CheckpointFacts:
-    """What a checkpoint judges by of a decision that is to be made: that of its record."""
-    forecast = series_context.forecast or forecasts.item(series_context.row)
-    low, high = forecast.central_band
-    return CheckpointFacts(
-        symbol=series_context.bar.symbol,
-        regime=series_context.regime,
-        rung=series_context.request.plan.rung,
-        low=low,
-        high=high,
-        novelty=novelty_of(_drivers_of(series_context, components)),
-        expert_spread=expert_spread(forecast.expert_ticks, forecast.levels, high - low),
-        divergence_rank=forecast.tilt.divergence_rank if forecast.tilt is not None else 0.0,
-        suspicion=series_context.request.news.suspicion,
-    )
-
-
-def _hold_subject(
-    series_context: SeriesContext, forecasts: ForecastBatch, components: Components
-) -> HoldSubject:
-    spoke = forecasts.experts[series_context.row, :, 0, 0]
-    names = [name for name, first in zip(forecasts.names, spoke.tolist(), strict=True) if first == first]
-    return HoldSubject(
-        series_context.request.series,
-        names,
-        series_context.swaps,
-        readers_of(series_context.view, series_context.request.plan.rung),
-        series_context.forecast is not None and series_context.forecast.tilt is not None,
-        partial(_checkpoint_facts, series_context, forecasts, components),
-        set_aside=series_context.set_aside,
-    )
+        decided.update(zip(rows, made, strict=True))
+    for row, one in contexts.items():
+        decided[row] = DecidedSeries.of(
+            make_decision(one, columns, shared.inputs, governed.at(row), components, context)
+        )
+    return [decided[row] for row in range(len(columns))]
 
 
 def make_decision(
     series_context: SeriesContext,
-    forecasts: ForecastBatch,
+    columns: PointColumns,
     inputs: DecisionInputs,
     governed: Facts,
     components: Components,
@@ -519,20 +420,19 @@ def make_decision(
 ) -> Decision:
     """The decision on a series, judged by policy, with its rationale as it is stated, without words."""
     bar, request, features = series_context.bar, series_context.request, series_context.features
-    forecast = series_context.forecast or forecasts.item(series_context.row)
-    as_of_ns, plan = request.question.as_of_ns, request.plan
+    row, as_of_ns, plan = series_context.row, columns.as_of_ns, request.plan
+    forecast = series_context.forecast or columns.forecast(row)
     low, high = forecast.central_band
-    usual = components.typical_features.magnitudes(request.series)
     rationale = state_rationale(
         symbol=bar.symbol,
         regime=series_context.regime,
         width=high - low,
         as_of_ns=as_of_ns,
-        previous_width=components.band_widths.get(request.series),
+        previous_width=columns.previous_width_at(row),
         last_return=features.get("return_last"),
         last_sigmas=features.get("return_sigmas"),
-        drivers=find_drivers(features, usual),
-        has_usual=bool(usual),
+        drivers=columns.drivers_at(row),
+        has_usual=columns.has_usual(row),
         is_led=is_led_by_one(forecast.first_shares.values()),
         headlines=components.news.items(series_context.view.cited) if series_context.view else (),
         view=series_context.view,
@@ -559,7 +459,7 @@ def make_decision(
         forecast=forecast,
         view=series_context.view,
         rationale=rationale,
-        circumstances=circumstances_of(bar, as_of_ns, components),
+        circumstances=columns.circumstances(row),
         verdict=_NOT_JUDGED,
         news_context=components.news.news_context(request.news, plan, request.budget),
         trigger=UNSET if answered is None else DecisionTrigger.NEWS,

@@ -6,9 +6,10 @@ point, the recorder once more just before a group is durable.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import UNSET, UnsetType
 
@@ -74,6 +75,23 @@ from htfi.pipeline.checkpoints import (
 )
 
 Facts = GovernanceFacts | UnsetType
+
+
+class PointFacts(NamedTuple):
+    """What governance knows of most decisions of a point, and of the others by their place."""
+
+    usual: Facts
+    others: Mapping[int, Facts] = MappingProxyType({})
+
+    def at(self, place: int) -> Facts:
+        return self.others.get(place, self.usual)
+
+    def take(self, places: Sequence[int]) -> "PointFacts":
+        """Of the decisions at these places alone, in this order."""
+        if not self.others:
+            return self
+        others = {new: self.others[place] for new, place in enumerate(places) if place in self.others}
+        return PointFacts(self.usual, others)
 
 
 class GovernanceLog(Protocol):
@@ -277,7 +295,7 @@ class RunGovernance:
         subject_at: Callable[[int], HoldSubject],
         clear_rows: Callable[[CheckpointConfig], Sequence[bool]],
         set_aside: Collection[int] = (),
-    ) -> list[Facts]:
+    ) -> PointFacts:
         """What governance knows of `num` decisions that will stand in the ledger from index `first` on.
 
         `subject_at` is asked by place, where something may be held back; `clear_rows` tells which surely wait for no
@@ -286,19 +304,19 @@ class RunGovernance:
         self._advance(first)
         if not self._has_entry_within(first + num):
             if not self.is_governed:
-                return [UNSET] * num
+                return PointFacts(UNSET)
             if self.state_now.is_clear and self.fairness is None:
                 clear = self._facts_of((), UNSET)
                 if (config := self.checkpoints) is None and not set_aside:
-                    return [clear] * num
-                rows = [True] * num if config is None else clear_rows(config)
-                return [
-                    clear
-                    if is_clear and place not in set_aside
-                    else self.fact(first + place, subject_at(place))
-                    for place, is_clear in enumerate(rows)
-                ]
-        return [self.fact(first + place, subject_at(place)) for place in range(num)]
+                    return PointFacts(clear)
+                checked = set(set_aside)
+                if config is not None:
+                    checked.update(place for place, is_clear in enumerate(clear_rows(config)) if not is_clear)
+                return PointFacts(
+                    clear, {place: self.fact(first + place, subject_at(place)) for place in sorted(checked)}
+                )
+        facts = {place: self.fact(first + place, subject_at(place)) for place in range(num)}
+        return PointFacts(UNSET, facts)
 
     def fact(self, index: int, subject: HoldSubject) -> Facts:
         """The same of one decision."""

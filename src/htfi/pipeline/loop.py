@@ -5,8 +5,10 @@ replays to the same bytes. After a crash `LedgerCursor` (the recorder's) knows w
 learns from released decisions is deferred until no decision is waiting.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from htfi.domain.decision import Decision
 from htfi.domain.errors import IntegrityError
@@ -25,20 +27,13 @@ from htfi.governance.breakers.observations import BreakerObservation, observe_de
 from htfi.pipeline.amendments import PendingAmendment, judge_amendment, released_decision
 from htfi.pipeline.breakers import observe_point
 from htfi.pipeline.components import Components, RunContext
-from htfi.pipeline.decide import (
-    close_bars,
-    decide_series,
-    forecast_between_bars,
-    plan_deep_readings,
-    plan_readings,
-    read_news,
-    weigh_views,
-)
+from htfi.pipeline.decide import decide_series, plan_deep_readings, plan_readings, read_news, weigh_views
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.late_views import LateView, LateViews
 from htfi.pipeline.news_triggers import NewsTriggers
 from htfi.pipeline.numeric import is_numeric
 from htfi.pipeline.operator_actions import HeldNewsStore, NullHeldNews
+from htfi.pipeline.point import PointColumns, open_point
 from htfi.pipeline.ports import EventFeed
 from htfi.pipeline.reading_influence import can_move_forecasts
 from htfi.pipeline.recorder import DecisionRecorder
@@ -51,7 +46,7 @@ class OutcomeLearning:
     def __init__(self, components: Components) -> None:
         self._components = components
         self._has_new_bars = False  # a decision point has passed that nothing has learnt from yet
-        self._decided: list[SeriesContext] = []
+        self._decided: list[PointColumns] = []
 
     @property
     def is_due(self) -> bool:
@@ -61,9 +56,9 @@ class OutcomeLearning:
         """Note that bars have closed: their outcomes are known."""
         self._has_new_bars = True
 
-    def add(self, series_context: SeriesContext) -> None:
-        """Note a series that was decided on a bar."""
-        self._decided.append(series_context)
+    def add(self, columns: PointColumns) -> None:
+        """Note series that were decided on a bar."""
+        self._decided.append(columns)
 
     def learn(self) -> None:
         """Learn from all that was noted since the last call."""
@@ -71,21 +66,31 @@ class OutcomeLearning:
         if self._has_new_bars:
             self._has_new_bars = False
             components.forecaster.learn()
-        for one in self._decided:
-            series, last_return = one.request.series, one.features.get("return_last", 0.0)
-            self._judge_sources(one, last_return)
-            components.typical_features.learn(series, one.features)
-            components.scaled_returns.learn(series, last_return)
+        for columns in self._decided:
+            market = columns.market
+            last_returns = np.nan_to_num(market.feature("return_last"), nan=0.0).tolist()
+            if components.news.has_news:
+                self._judge_sources(columns, last_returns)
+            components.typical_features.learn(columns.series, market.names, market.features.reshape(-1))
+            for series, last_return in zip(columns.series, last_returns, strict=True):
+                components.scaled_returns.learn(series, last_return)
         self._decided.clear()
 
-    def _judge_sources(self, series_context: SeriesContext, last_return: float) -> None:
-        """Judge the sources of earlier news by the return that followed."""
-        news, bar = self._components.news, series_context.bar
-        if not news.has_news:
-            return
-        sigma = self._components.scaled_returns.sigma(series_context.request.series)
-        if sigma:
-            news.learn_return(bar.symbol, last_return / sigma, bar.start_ns, bar.end_ns)
+    def _judge_sources(self, columns: PointColumns, last_returns: Sequence[float]) -> None:
+        """Judge the sources of earlier news by the returns that followed."""
+        news, scaled = self._components.news, self._components.scaled_returns
+        for series, bar, last_return in zip(columns.series, columns.bars, last_returns, strict=True):
+            sigma = scaled.sigma(series)
+            if sigma:
+                news.learn_return(bar.symbol, last_return / sigma, bar.start_ns, bar.end_ns)
+
+
+class DecidedPoint(NamedTuple):
+    """What was decided on the series of a point, a row each; `contexts` are those of series with one."""
+
+    columns: PointColumns
+    contexts: list[SeriesContext]
+    decided: list[DecidedSeries]
 
 
 class DecisionLoop:
@@ -159,27 +164,23 @@ class DecisionLoop:
         self.learn()
         self.components.prepared.read_ahead()
 
-    def decide(self, point: DecisionPoint) -> list[tuple[SeriesContext, DecidedSeries]]:
+    def decide(self, point: DecisionPoint) -> DecidedPoint | None:
         """forecast → plan → read → weigh → judge, for every series of the point that has history enough."""
-        components, context = self.components, self.context
-        components.governance.take_requests(self.recorder.ledger.size, self.now_ns)
-        forecasts = (
-            forecast_between_bars(point, components) if point.answered else close_bars(point.bars, components)
-        )
-        rows = [row for row, is_ready in enumerate(forecasts.ready) if is_ready]
-        if not rows:
-            return []
-        series = plan_readings(
-            point, rows, components, context, self.recorder.cursor, self.recorder.num_recorded
-        )
-        series = read_news(series, components, self.recorder.cursor)
-        series = weigh_views(series, forecasts, components, self.recorder.num_recorded, self.recorder.cursor)
-        series, num_skipped = plan_deep_readings(series, components, context)
+        components, context, recorder = self.components, self.context, self.recorder
+        components.governance.take_requests(recorder.ledger.size, self.now_ns)
+        columns = open_point(point, components, context)
+        if columns is None:
+            return None
+        first = recorder.num_recorded
+        contexts = plan_readings(columns, components, context, recorder.cursor, first)
+        contexts = read_news(contexts, components, recorder.cursor)
+        contexts = weigh_views(contexts, columns, components, first, recorder.cursor)
+        contexts, num_skipped = plan_deep_readings(contexts, components, context)
         self.num_deep_reads_skipped += num_skipped
-        if components.governance.has_breakers(self.recorder.num_recorded):
-            self._observe(observe_point(series, forecasts, components, context))
-        first = self.recorder.num_recorded
-        return list(zip(series, decide_series(series, forecasts, first, components, context), strict=True))
+        if components.governance.has_breakers(first):
+            self._observe(observe_point(columns, contexts, components, context))
+        decided = decide_series(columns, contexts, recorder.num_recorded, components, context)
+        return DecidedPoint(columns, contexts, decided)
 
     def observe(self, item: FeedItem) -> Iterable[Bar]:
         """Take the item in; the volume and dollar bars that it completes."""
@@ -280,32 +281,32 @@ class DecisionLoop:
 
     def _decide_point(self, point: DecisionPoint) -> None:
         self._make_again()
-        decided = self.decide(point)
-        indices = [self.recorder.record(one) for _, one in decided]
+        point_decided = self.decide(point)
+        if point_decided is None:
+            return
+        columns, contexts, decided = point_decided
+        first = self.recorder.record_all(decided)
         self.recorder.commit()  # released first: what follows waits for no subscriber
+        self._note_decided(columns, decided)
         deeper: list[PendingAmendment] = []
-        for (series_context, one), index in zip(decided, indices, strict=True):
-            pending = self._note(series_context, one, index)
-            if pending is not None:
-                deeper.append(pending)
+        for one in contexts:
+            if not is_numeric(one):
+                pending = self.late.expect(first + one.row, one.request, decided[one.row].decision)
+                if pending is not None:
+                    deeper.append(pending)
         if deeper:
             self.recorder.commit(now=True)
             self._amend(self.late.read_deeper(deeper))
 
-    def _note(
-        self, series_context: SeriesContext, decided: DecidedSeries, index: int
-    ) -> PendingAmendment | None:
-        """Note what was recorded at an index; what is to be read again at once is handed back."""
-        if decided.is_between_bars:
-            self.triggers.note_decided(decided.decision)
-        else:
-            self._note_width(decided)
-            self.learning.add(series_context)
-            question = series_context.request.question
-            self.triggers.note_standing(decided.series, series_context.bar, question.as_of_ns)
-        if is_numeric(series_context):
-            return None
-        return self.late.expect(index, series_context.request, decided.decision)
+    def _note_decided(self, columns: PointColumns, decided: Sequence[DecidedSeries]) -> None:
+        """Note what was recorded, for what comes after it."""
+        if columns.answered:
+            for one in decided:
+                self.triggers.note_decided(one.decision)
+            return
+        self.components.band_widths.update(zip(columns.series, columns.widths().tolist(), strict=True))
+        self.learning.add(columns)
+        self.triggers.note_standing(columns.series, columns.bars, columns.as_of_ns)
 
     def _note_width(self, decided: DecidedSeries) -> None:
         """Note the newest 90% band of a series."""

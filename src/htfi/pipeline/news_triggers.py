@@ -86,16 +86,19 @@ class NewsTriggers:
         self._recent_ns: deque[int] = deque()  # instants of such decisions in the last hour
         self._num_items = 0
 
-    def note_standing(self, series: str, bar: Bar, as_of_ns: int) -> None:
-        """Note that a series was decided on a bar: all news that came before was known."""
+    def note_standing(self, series: Sequence[str], bars: Sequence[Bar], as_of_ns: int) -> None:
+        """Note that series were decided on their bars: all news that came before was known."""
         if not self._config.enabled:
             return
-        if series not in self._standing:
-            self._series_of.setdefault(bar.symbol, []).append(series)
-        self._standing[series] = StandingDecision(bar, as_of_ns, self._num_items)
-        waiting = self._waiting.pop(series, None) if self._waiting else None
-        if waiting is not None:
-            self.num_covered += waiting.num_items
+        for name, bar in zip(series, bars, strict=True):
+            if name not in self._standing:
+                self._series_of.setdefault(bar.symbol, []).append(name)
+            self._standing[name] = StandingDecision(bar, as_of_ns, self._num_items)
+        if not self._waiting:
+            return
+        covered = [waiting for name in series if (waiting := self._waiting.pop(name, None)) is not None]
+        if covered:
+            self.num_covered += sum(waiting.num_items for waiting in covered)
             self._find_next()
 
     def receive(self, screened: ScreenedItem, can_move: Callable[[ScreenedItem], bool]) -> None:

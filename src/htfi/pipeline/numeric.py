@@ -1,37 +1,32 @@
-"""Decisions from numbers alone: on bars, without news, all series of a point at once. `DecisionLoop` calls it."""
+"""Decisions from numbers alone: on bars, without news, all series of a point at once. `decide` calls it.
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+What a release needs is made in columns; a decision as an object is made of its row when somebody asks for it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
 
-from htfi.domain.decision import (
-    BarCircumstances,
-    Decision,
-    DecisionInputs,
-    PolicyVerdict,
-    Rationale,
-    Regime,
-    decision_id,
-    series_id,
-)
-from htfi.domain.events import Bar
-from htfi.forecasting.batch import ForecastBatch
+from htfi.domain.decision import Decision, PolicyOutcome, PolicyVerdict, decision_id
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import PolicyColumns, PolicyFacts, apply_rules, judge_rows, quote_gap, with_holds
-from htfi.market.bars import SOURCE as BUILT_BARS
-from htfi.market.state import MarketState
-from htfi.narrative.rationale.drivers import find_drivers
-from htfi.narrative.rationale.writer import MAX_EQUAL_SPREAD, state_rationale
+from htfi.narrative.rationale.choice import MAX_EQUAL_SPREAD, OPENINGS, choose_openings
+from htfi.narrative.rationale.versions import CURRENT
+from htfi.narrative.rationale.writer import is_led_by_one, state_rationale
 from htfi.narrative.recent_news import NO_NEWS
-from htfi.pipeline.components import Components, RunContext
-from htfi.pipeline.decided import DecidedSeries
-from htfi.pipeline.governed import Facts
-from htfi.pipeline.record.numeric import NumericFacts, SharedFacts, encode_numeric
+from htfi.pipeline.decided import DecidedRows, DecidedSeries
+from htfi.pipeline.governed import PointFacts
+from htfi.pipeline.point import PointColumns
+from htfi.pipeline.record.numeric import JudgedRows, Judgement, RecordedAxes, SharedFacts, encode_numeric
+from htfi.pipeline.record.rows import RowColumns
 from htfi.pipeline.series import SeriesContext
 
 _FEW_SERIES = 4  # judged one by one: for so few, columns cost more than they save
+_NO_OBJECTION = PolicyVerdict(PolicyOutcome.RELEASE, [])
+_MOVES = ("return_last", "return_sigmas")
+_FIRST = OPENINGS.index("first")
 
 
 def is_numeric(series_context: SeriesContext) -> bool:
@@ -45,173 +40,173 @@ def is_numeric(series_context: SeriesContext) -> bool:
 
 
 def decide_by_numbers(
-    series: Sequence[SeriesContext],
-    forecasts: ForecastBatch,
-    inputs: DecisionInputs,
-    governed: Sequence[Facts],
-    components: Components,
-    context: RunContext,
+    columns: PointColumns,
+    shared: SharedFacts,
+    governed: PointFacts,
+    policy: PolicyConfig,
+    *,
+    is_recorded: bool = True,
 ) -> list[DecidedSeries]:
     """The decisions on series that are decided by numbers alone, each with a forecast of every expert of the batch.
 
-    `forecasts` has a row for each of them, `governed` what governance knows of it.
+    `governed` is what governance knows of each. Those that nothing keeps are not recorded.
     """
-    as_of_ns = series[0].request.question.as_of_ns
-    shared = SharedFacts(as_of_ns, inputs, context.settings_digest, context.models)
-    circumstances = [circumstances_of(one.bar, as_of_ns, components) for one in series]
-    statements = _statements(series, forecasts, components)
-    verdicts = [
-        with_holds(verdict, facts)
-        for verdict, facts in zip(
-            _verdicts(series, forecasts, circumstances, as_of_ns, components.governance.policy, context),
-            governed,
-            strict=True,
-        )
+    decided = _NumericRows(columns, shared, _judged(columns, governed, policy, shared.models["policy"]))
+    low, high = columns.forecasts.bands()
+    rows = DecidedRows(
+        columns.as_of_ns, columns.series, columns.last_prices(), columns.forecasts.quantiles, low, high,
+        decided.decision_at,
+    )  # fmt: skip
+    entries: Sequence[bytes | None] = decided.entries() if is_recorded else [None] * len(columns)
+    verdicts = [decided.judged.usual.verdict] * len(columns)
+    for row, one in decided.judged.others.items():
+        verdicts[row] = one.verdict
+    return [
+        DecidedSeries(rows, row, verdict, entry)
+        for row, (verdict, entry) in enumerate(zip(verdicts, entries, strict=True))
     ]
 
-    def facts_at(place: int) -> NumericFacts:
-        one = series[place]
-        return NumericFacts(
-            one.bar, one.request.plan, one.regime, one.features, circumstances[place], verdicts[place],
-            statements[place](), governed[place],
-        )  # fmt: skip
 
-    rows = [facts_at(place) for place in range(len(series))] if context.is_recorded else None
+@dataclass(frozen=True, slots=True, eq=False)
+class _NumericRows:
+    """Decisions from numbers alone: what they are made of."""
 
-    def decision_at(place: int) -> Decision:
-        return _decision(facts_at(place) if rows is None else rows[place], shared, forecasts, place)
+    columns: PointColumns
+    shared: SharedFacts
+    judged: JudgedRows
 
-    entries: Sequence[bytes | None] = [None] * len(series)
-    if rows is not None:
-        entries = encode_numeric(shared, rows, forecasts, decision_at)
-    low, high = (ends.tolist() for ends in forecasts.bands())
-    return [
-        DecidedSeries(
-            one.request.series, as_of_ns, one.bar.close, verdicts[place], forecasts.quantiles[place],
-            (low[place], high[place]), partial(decision_at, place), entries[place],
+    def entries(self) -> list[bytes]:
+        """The entry of each. Raises: IntegrityError where a number is not finite."""
+        columns, forecasts, market = self.columns, self.columns.forecasts, self.columns.market
+        _, num_experts, num_horizons, num_levels = forecasts.experts.shape
+        openings, shares = self._openings(), forecasts.first_shares()
+        are_led = shares.max(axis=1) - shares.min(axis=1) >= MAX_EQUAL_SPREAD
+        words = zip(openings.tolist(), CURRENT.widths(columns.previous_width.tolist()), strict=True)
+        rows = RowColumns(
+            bars=columns.bars,
+            levels=market.levels,
+            features=market.features.reshape(-1),
+            quote_age_ns=market.quote_age_ns,
+            quote_mid=market.quote_mid,
+            quarantine_share=columns.quarantine_share,
+            num_drivers=columns.drivers.counts,
+            found=columns.drivers.found.reshape(-1),
+            usual=columns.drivers.usual.reshape(-1),
+            openings=openings,
+            are_led=are_led.view(np.uint8),
+            previous_widths=["" if opening == _FIRST else width for opening, width in words],
+            ticks=forecasts.expert_ticks().reshape(-1),
+            quantiles=forecasts.quantiles.reshape(-1),
+            weights=forecasts.weights.reshape(-1),
+            calibration=forecasts.calibration.reshape(-1),
+            num_experts=num_experts,
+            num_horizons=num_horizons,
+            num_levels=num_levels,
+            num_zones=forecasts.weights.shape[3],
         )
-        for place, one in enumerate(series)
-    ]  # fmt: skip
+        axes = RecordedAxes(forecasts.names, forecasts.horizons, forecasts.levels)
+        return encode_numeric(self.shared, axes, market.names, self.judged, rows, self.decision_at)
+
+    def _openings(self) -> NDArray[np.int8]:
+        """The opening of each rationale [n], by its place in `choice.OPENINGS`."""
+        columns, found = self.columns, np.empty(len(self.columns), np.int8)
+        last_return, last_sigmas = (np.ascontiguousarray(columns.market.feature(name)) for name in _MOVES)
+        shocks = columns.are_shocks().view(np.uint8)
+        choose_openings(columns.widths(), columns.previous_width, last_return, last_sigmas, shocks, found)
+        return found
+
+    def decision_at(self, row: int) -> Decision:
+        """The decision of a row."""
+        columns, shared, judgement = self.columns, self.shared, self.judged.at(row)
+        bar, features = columns.bars[row], columns.market.features_at(row)
+        forecast = columns.forecasts.item(row)
+        low, high = forecast.central_band
+        rationale = state_rationale(
+            symbol=bar.symbol,
+            regime=columns.market.regime(row),
+            width=high - low,
+            as_of_ns=columns.as_of_ns,
+            previous_width=columns.previous_width_at(row),
+            last_return=features.get("return_last"),
+            last_sigmas=features.get("return_sigmas"),
+            drivers=columns.drivers_at(row),
+            has_usual=columns.has_usual(row),
+            is_led=is_led_by_one(forecast.first_shares.values()),
+            plan=columns.plan(row),
+        )
+        return Decision(
+            id=decision_id(columns.series[row], columns.as_of_ns),
+            symbol=bar.symbol,
+            interval=bar.interval,
+            as_of_ns=columns.as_of_ns,
+            last_price=bar.close,
+            inputs=shared.inputs,
+            settings_digest=shared.settings_digest,
+            models=dict(shared.models),
+            plan=columns.plan(row),
+            regime=columns.market.regime(row),
+            features=features,
+            forecast=forecast,
+            view=None,
+            rationale=rationale,
+            circumstances=columns.circumstances(row),
+            verdict=judgement.verdict,
+            governance=judgement.governance,
+        )
 
 
-def _decision(row: NumericFacts, shared: SharedFacts, forecasts: ForecastBatch, place: int) -> Decision:
-    bar = row.bar
-    return Decision(
-        id=decision_id(series_id(bar.symbol, bar.interval), shared.as_of_ns),
-        symbol=bar.symbol,
-        interval=bar.interval,
-        as_of_ns=shared.as_of_ns,
-        last_price=bar.close,
-        inputs=shared.inputs,
-        settings_digest=shared.settings_digest,
-        models=dict(shared.models),
-        plan=row.plan,
-        regime=row.regime,
-        features=row.features,
-        forecast=forecasts.item(place),
-        view=None,
-        rationale=row.rationale,
-        circumstances=row.circumstances,
-        verdict=row.verdict,
-        governance=row.governance,
-    )
+def _judged(columns: PointColumns, governed: PointFacts, policy: PolicyConfig, version: str) -> JudgedRows:
+    """What policy and governance say of each."""
+    objections = _objections(columns, policy, version)
+
+    def judgement(row: int) -> Judgement:
+        facts = governed.at(row)
+        return Judgement(with_holds(objections.get(row, _NO_OBJECTION), facts), facts)
+
+    usual = Judgement(with_holds(_NO_OBJECTION, governed.usual), governed.usual)
+    return JudgedRows(usual, {row: judgement(row) for row in sorted({*objections, *governed.others})})
 
 
-def circumstances_of(bar: Bar, as_of_ns: int, components: Components) -> BarCircumstances:
-    """What policy judges besides the forecast, as it is known when a bar is decided."""
-    return BarCircumstances(
-        bar_start_ns=bar.start_ns,
-        bar_end_ns=bar.end_ns,
-        quote_age_ns=components.market.quote_age_ns(bar.symbol, as_of_ns),
-        quarantine_share=components.inputs.missing_share(),
-        quote_mid=_quote_mid(bar, components.market),
-    )
+def _objections(columns: PointColumns, policy: PolicyConfig, version: str) -> Mapping[int, PolicyVerdict]:
+    """The verdicts on those that a rule objects to, by row."""
+    forecasts, market = columns.forecasts, columns.market
+    width = columns.widths()
 
-
-def _quote_mid(bar: Bar, market: MarketState) -> float | UnsetType:
-    """The mid of the quotes, where sound ones came since the bar began and the bar is not made of them."""
-    quoted = market.quoted_mid(bar.symbol)
-    is_of_mids = bar.source == BUILT_BARS and bar.volume <= 0.0
-    if quoted is None or is_of_mids or quoted.at_ns < bar.start_ns:
-        return UNSET
-    return quoted.mid
-
-
-def _statements(
-    series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components
-) -> list[Callable[[], Rationale]]:
-    """What makes each rationale, from what is known now: of decisions that nothing records few are asked for."""
-    low, high = forecasts.bands()
-    shares = forecasts.first_shares()
-    is_led = (shares.max(axis=1) - shares.min(axis=1) >= MAX_EQUAL_SPREAD).tolist()
-    found: list[Callable[[], Rationale]] = []
-    for one, width, led in zip(series, (high - low).tolist(), is_led, strict=True):
-        name = one.request.series
-        usual = dict(components.typical_features.magnitudes(name))  # it learns from the next bar in place
-        found.append(partial(_state, one, width, components.band_widths.get(name), usual, led))
-    return found
-
-
-def _state(
-    one: SeriesContext, width: float, previous_width: float | None, usual: Mapping[str, float], is_led: bool
-) -> Rationale:
-    return state_rationale(
-        symbol=one.bar.symbol,
-        regime=one.regime,
-        width=width,
-        as_of_ns=one.request.question.as_of_ns,
-        previous_width=previous_width,
-        last_return=one.features.get("return_last"),
-        last_sigmas=one.features.get("return_sigmas"),
-        drivers=find_drivers(one.features, usual),
-        has_usual=bool(usual),
-        is_led=is_led,
-        plan=one.request.plan,
-    )
-
-
-def _verdicts(
-    series: Sequence[SeriesContext],
-    forecasts: ForecastBatch,
-    circumstances: Sequence[BarCircumstances],
-    as_of_ns: int,
-    policy: PolicyConfig,
-    context: RunContext,
-) -> list[PolicyVerdict]:
-    low, high = forecasts.bands()
-    width = high - low
-
-    def facts_at(place: int) -> PolicyFacts:
-        one, known = series[place], circumstances[place]
+    def facts_at(row: int) -> PolicyFacts:
+        bar, known, features = columns.bars[row], columns.circumstances(row), market.features_at(row)
         return PolicyFacts(
-            symbol=one.bar.symbol,
-            regime=one.regime,
-            quantiles=forecasts.quantiles[place].tolist(),
-            band_width=float(width[place]),
-            bar_age_ns=as_of_ns - one.bar.end_ns,
-            bar_length_ns=one.bar.end_ns - one.bar.start_ns,
+            symbol=bar.symbol,
+            regime=market.regime(row),
+            quantiles=forecasts.quantiles[row].tolist(),
+            band_width=float(width[row]),
+            bar_age_ns=columns.as_of_ns - bar.end_ns,
+            bar_length_ns=bar.end_ns - bar.start_ns,
             quote_age_ns=known.quote_age_ns,
-            last_return=one.features.get("return_last"),
-            last_sigmas=one.features.get("return_sigmas"),
+            last_return=features.get("return_last"),
+            last_sigmas=features.get("return_sigmas"),
             quarantine_share=known.quarantine_share,
-            quote_gap=quote_gap(one.bar.close, known),
-            features=one.features,
+            quote_gap=quote_gap(bar.close, known),
+            features=features,
         )
 
-    version = context.models["policy"]
-    if len(series) <= _FEW_SERIES:
-        return [apply_rules(facts_at(place), policy, version) for place in range(len(series))]
-    columns = PolicyColumns(
-        symbols=[one.bar.symbol for one in series],
-        is_shock=np.array([one.regime is Regime.SHOCK for one in series]),
-        quantiles=forecasts.quantiles,
-        band_width=width,
-        bar_age_ns=np.array([as_of_ns - one.bar.end_ns for one in series], np.float64),
-        bar_length_ns=np.array([one.bar.end_ns - one.bar.start_ns for one in series], np.float64),
-        quote_age_ns=np.array([one.quote_age_ns or 0 for one in circumstances], np.float64),
-        last_return=np.array([one.features.get("return_last", 0.0) for one in series]),
-        last_sigmas=np.array([one.features.get("return_sigmas", 0.0) for one in series]),
-        quarantine_share=circumstances[0].quarantine_share,
+    if len(columns) <= _FEW_SERIES:
+        verdicts = ((row, apply_rules(facts_at(row), policy, version)) for row in range(len(columns)))
+        return {row: verdict for row, verdict in verdicts if verdict != _NO_OBJECTION}
+    last_return, last_sigmas = (np.nan_to_num(market.feature(name), nan=0.0) for name in _MOVES)
+    return judge_rows(
+        PolicyColumns(
+            symbols=[bar.symbol for bar in columns.bars],
+            is_shock=columns.are_shocks(),
+            quantiles=forecasts.quantiles,
+            band_width=width,
+            bar_age_ns=np.array([columns.as_of_ns - bar.end_ns for bar in columns.bars], np.float64),
+            bar_length_ns=np.array([bar.end_ns - bar.start_ns for bar in columns.bars], np.float64),
+            quote_age_ns=np.maximum(market.quote_age_ns, 0).astype(np.float64),
+            last_return=last_return,
+            last_sigmas=last_sigmas,
+            quarantine_share=columns.quarantine_share,
+        ),
+        facts_at,
+        policy,
+        version,
     )
-
-    return judge_rows(columns, facts_at, policy, version)

@@ -8,7 +8,7 @@ not asked for again, so that the run comes to the same bytes. What was recorded 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -127,11 +127,7 @@ def _holds(entry: bytes, decided: DecidedSeries) -> bool:
     return is_entry_of(entry, decided.decision) if is_json(entry) else entry == decided.entry
 
 
-class _PendingEntry(NamedTuple):
-    """A decision of the open group, and its entry."""
-
-    entry: bytes
-    decided: DecidedSeries
+_PendingEntry = tuple[bytes, DecidedSeries]  # the entry of a decision of the open group
 
 
 class DecisionRecorder:
@@ -209,7 +205,7 @@ class DecisionRecorder:
         """What this run has recorded at an index, durably or in the open group."""
         first_pending = self.num_recorded - len(self._pending)
         if index >= first_pending:
-            return self._pending[index - first_pending].decided.worded()
+            return self._pending[index - first_pending][1].worded()
         return decode_entry(self.ledger.entry(index))
 
     def record(self, decided: DecidedSeries) -> int:
@@ -230,11 +226,29 @@ class DecisionRecorder:
                 self.subscriber(Receipt(index, leaf_hash(self.ledger.entry(index)).hex()), decided)
             self.watcher(decided)
             return index
+        self._add([decided])
+        return index
+
+    def record_all(self, decided: Sequence[DecidedSeries]) -> int:
+        """`record` for decisions of one instant, in order; the index of the first."""
+        first = self.num_recorded
+        num_again = min(max(self.ledger.size - first, 0), len(decided))
+        for one in decided[:num_again]:
+            self.record(one)
+        rest = decided[num_again:]
+        if rest:
+            self.num_decided += len(rest)
+            self.num_withheld += sum([one.verdict.outcome is PolicyOutcome.WITHHOLD for one in rest])
+            self.cursor.position += len(rest)
+            self._add(rest)
+        return first
+
+    def _add(self, decided: Sequence[DecidedSeries]) -> None:
+        """Take decisions into the open group."""
         if not self._pending:
             self._oldest_ns = self.elapsed_ns()
             self._num_changes = self._governance.num_logged
-        self._pending.append(_PendingEntry(self._entry_of(decided), decided))
-        return index
+        self._pending += zip(self._entries_of(decided), decided, strict=True)
 
     def maintain_ledger(self) -> None:
         """Let the ledger do its housekeeping, which no decision waits for. Raises: LedgerUnavailable."""
@@ -253,11 +267,11 @@ class DecisionRecorder:
         due = self.elapsed_ns() - self._oldest_ns >= self._group_ns
         if not (now or due or len(self._pending) >= self._group_entries):
             return
-        self._governance.take_requests(self.ledger.size, self._pending[0].decided.as_of_ns)
+        self._governance.take_requests(self.ledger.size, self._pending[0][1].as_of_ns)
         if self._governance.num_logged != self._num_changes:
             self._judge_again()
         try:
-            receipts = self.ledger.append([one.entry for one in self._pending])
+            receipts = self.ledger.append([entry for entry, _ in self._pending])
         except LedgerUnavailable as error:
             raise LedgerUnavailable(
                 f"{error}; {len(self._pending)} decisions are held back, none was released unrecorded: "
@@ -265,17 +279,17 @@ class DecisionRecorder:
             ) from error
         released, self._pending = self._pending, []
         withheld: list[tuple[int, DecidedSeries]] = []
-        for receipt, one in zip(receipts, released, strict=True):
-            if one.decided.verdict.outcome is not PolicyOutcome.WITHHOLD:
-                self.subscriber(receipt, one.decided)
+        for receipt, (_, decided) in zip(receipts, released, strict=True):
+            if decided.verdict.outcome is not PolicyOutcome.WITHHOLD:
+                self.subscriber(receipt, decided)
             else:
-                withheld.append((receipt.index, one.decided))
-        for receipt, one in zip(receipts, released, strict=True):
-            self.sink.release(receipt, one.entry, one.decided.worded)
+                withheld.append((receipt.index, decided))
+        for receipt, (entry, decided) in zip(receipts, released, strict=True):
+            self.sink.release(receipt, entry, decided.worded)
         self.sink.flush()
         self._ask_people(withheld)
-        for one in released:
-            self.watcher(one.decided)
+        for _, decided in released:
+            self.watcher(decided)
 
     def _ask_people(self, withheld: Sequence[tuple[int, DecidedSeries]]) -> None:
         """Ask about those of recorded decisions, each with its index, that wait for people."""
@@ -286,8 +300,8 @@ class DecisionRecorder:
     def _judge_again(self) -> None:
         """Judge what waits by what governance knows by now: it may have been stopped since."""
         first = self.ledger.size
-        for place, one in enumerate(self._pending):
-            decision = one.decided.decision
+        for place, (_, before) in enumerate(self._pending):
+            decision = before.decision
             facts = self._governance.fact(first + place, subject_of(decision))
             if facts == decision.governance:
                 continue
@@ -295,13 +309,14 @@ class DecisionRecorder:
             decided = DecidedSeries.of(replace(governed, verdict=judge(governed, self._governance.policy)))
             if not decided.amends:
                 self.num_withheld += decided.verdict.outcome is PolicyOutcome.WITHHOLD
-                self.num_withheld -= one.decided.verdict.outcome is PolicyOutcome.WITHHOLD
-            self._pending[place] = _PendingEntry(self._entry_of(decided), decided)
+                self.num_withheld -= before.verdict.outcome is PolicyOutcome.WITHHOLD
+            (entry,) = self._entries_of([decided])
+            self._pending[place] = entry, decided
 
-    def _entry_of(self, decided: DecidedSeries) -> bytes:
+    def _entries_of(self, decided: Sequence[DecidedSeries]) -> list[bytes]:
         if not self._is_recorded:
-            return b""
-        return encode_worded(decided.decision) if self._is_json else decided.entry
+            return [b""] * len(decided)
+        return [encode_worded(one.decision) if self._is_json else one.entry for one in decided]
 
     def state(self) -> dict[str, Any]:
         counts = {"decided": self.num_decided, "withheld": self.num_withheld, "amended": self.num_amended}

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -14,6 +15,8 @@ from htfi.domain.governance import Hold, SwapFacts
 from htfi.market.state import MarketState
 from htfi.pipeline.news_triggers import AnsweredSeries
 from htfi.pipeline.view_cache import ReadRequest
+
+_available_at = attrgetter("available_at_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +57,21 @@ class SeriesContext(msgspec.Struct, frozen=True, gc=False):
 def split_decision_points(bars: Iterable[Bar]) -> Iterator[DecisionPoint]:
     """Decision points in order of time; a series with several bars at one instant gets a point for each."""
     for as_of_ns, group in groupby(sorted(bars, key=_available_at), key=_available_at):
+        together = list(group)
+        if len({(bar.symbol, bar.interval) for bar in together}) == len(together):
+            yield DecisionPoint(as_of_ns, together)
+            continue
         points: list[list[Bar]] = []
         num_bars: dict[tuple[str, str], int] = {}
-        for bar in group:
+        for bar in together:
             series = (bar.symbol, bar.interval)
             nth = num_bars.get(series, 0)
             num_bars[series] = nth + 1
             if nth == len(points):
                 points.append([])
             points[nth].append(bar)
-        for together in points:
-            yield DecisionPoint(as_of_ns, together)
+        for apart in points:
+            yield DecisionPoint(as_of_ns, apart)
 
 
 class ClosedBars:
@@ -105,7 +112,3 @@ class ClosedBars:
 
     def restore(self, state: list[Any]) -> None:
         self._feed_bars = [msgspec.convert(bar, Bar) for bar in state]
-
-
-def _available_at(bar: Bar) -> int:
-    return bar.available_at_ns

@@ -107,8 +107,7 @@ class Walk:
                 progress(t, num)
             if not bars:
                 continue
-            for bar in bars:
-                market.close_bar(bar)
+            market.close_bars(bars)
             regimes = [market.regime(bar.symbol, interval) for bar in bars]
             forecaster.observe(bars, regimes)
             places = np.flatnonzero(np.isfinite(prices.close[t]))

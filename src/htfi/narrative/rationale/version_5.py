@@ -3,7 +3,7 @@
 Once a ledger names this version, a sentence or a figure is changed by a new version only.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import exp
 
 from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Regime
@@ -69,6 +69,10 @@ class PhrasingV5:
     def width(self, width: float, unit: str) -> str:
         del unit
         return percent(width)
+
+    def widths(self, widths: Sequence[float]) -> list[str]:
+        """What `width` gives for each, whatever its unit."""
+        return [percent(width) for width in widths]
 
     def last_move_slots(self, last_return: float, last_sigmas: float) -> dict[str, str]:
         return {"last_move": return_words(last_return), "last_sigmas": two_digits(abs(last_sigmas))}

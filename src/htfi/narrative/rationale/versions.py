@@ -13,7 +13,7 @@ from htfi.narrative.rationale.version_5 import PhrasingV5
 from htfi.narrative.rationale.version_6 import PhrasingV6
 
 MODEL_KEY = "rationale"  # in `Decision.models`
-CURRENT: Phrasing = PhrasingV6()
+CURRENT = PhrasingV6()
 VERSION = CURRENT.version
 PHRASINGS: Mapping[str, Phrasing] = {one.version: one for one in (PhrasingV4(), PhrasingV5(), CURRENT)}
 

@@ -6,6 +6,7 @@ them (`slots_that_follow`). `amendment` and auditors use the parts.
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+from math import nan
 
 from msgspec import UNSET
 
@@ -13,13 +14,10 @@ from htfi.domain.decision import BAND_LEVELS, FeatureDriver, NewsTilt, NewsView,
 from htfi.domain.events import News
 from htfi.domain.plan import FidelityPlan, LadderInputs, PlanReason, Rung
 from htfi.narrative.merging import find_contradictions
+from htfi.narrative.rationale.choice import MAX_EQUAL_SPREAD, choose_opening, first_sentences
 from htfi.narrative.rationale.phrasing import Phrasing, slots_in
 from htfi.narrative.rationale.versions import CURRENT
 from htfi.narrative.text import clean, quote
-
-MIN_WIDER_RATIO, MAX_NARROWER_RATIO = 1.10, 1.0 / 1.10  # the band against the one before it
-MIN_JUMP_SIGMAS = 4.0
-MAX_EQUAL_SPREAD = 0.01  # weights closer together than this name no leader
 
 _COVERAGE = f"{100.0 * (BAND_LEVELS[1] - BAND_LEVELS[0]):.3g}%"
 DRIVER_SLOTS = ("driver_a", "driver_b", "driver_c")
@@ -32,7 +30,6 @@ SLOT_ORDER = (
     "reader", "volatility", "confidence", "consistency", "direction", "size", "words", "settled", "tokens",
     "tilt_weight", "median_move", "band_change", "divergence", "prepared", "waiting", "time_left", "reader_rung",
 )  # fmt: skip
-_DRIVERS = ("no_drivers", "one_driver", "two_drivers", "three_drivers")
 _HEADLINES = ("", "one_headline", "two_headlines", "three_headlines")
 
 
@@ -71,23 +68,31 @@ def state_rationale(
     """
     slots: dict[str, str] = {}
     unit = phrasing.unit(width)
-    template = "first"
     if previous_width is not None and last_return is not None:
         slots["previous_width"] = phrasing.width(previous_width, unit)
-        template = _opening(regime, width, previous_width, last_sigmas)
+    before, moved, sigmas = (
+        nan if value is None else value for value in (previous_width, last_return, last_sigmas)
+    )
+    opening = choose_opening(width, before, moved, sigmas, regime is Regime.SHOCK)
     stated = drivers[:3]
-    if stated or has_usual:
-        template += "+" + _DRIVERS[len(stated)]
-    if is_led is not None:
-        template += "+leader" if is_led else "+equal_experts"
+    num_drivers = len(stated) if stated or has_usual else -1
+    template = first_sentences(opening, num_drivers, is_led)
     cited = headlines[:3]
     if cited or view is not None:
-        known: dict[str, str] = {}
+        worded: dict[str, str] = {}
         parts = news_parts(
-            cited, view, symbol, as_of_ns, known, tilt=tilt, unit=unit, deepening=deepening, phrasing=phrasing
+            cited,
+            view,
+            symbol,
+            as_of_ns,
+            worded,
+            tilt=tilt,
+            unit=unit,
+            deepening=deepening,
+            phrasing=phrasing,
         )
         template += "".join(f"+{part}" for part in parts)
-        slots |= {name: known[name] for pair in HEADLINE_SLOTS[: len(cited)] for name in pair}
+        slots |= {name: worded[name] for pair in HEADLINE_SLOTS[: len(cited)] for name in pair}
     if consulting:
         template += "+consulting"
     if suspected:
@@ -218,16 +223,6 @@ def _weight_parts(
         return ["weighed"]
     slots["divergence"] = phrasing.divergence(tilt)
     return ["weighed", "deepening"]
-
-
-def _opening(regime: Regime, width: float, previous_width: float, last_sigmas: float | None) -> str:
-    if regime is Regime.SHOCK:
-        return "shock"
-    if last_sigmas is not None and abs(last_sigmas) >= MIN_JUMP_SIGMAS:
-        return "after_jump"
-    if width >= MIN_WIDER_RATIO * previous_width:
-        return "widening"
-    return "narrowing" if width <= MAX_NARROWER_RATIO * previous_width else "steady"
 
 
 @lru_cache(maxsize=4096)

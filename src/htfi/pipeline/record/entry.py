@@ -35,7 +35,7 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.rationale.writer import in_slot_order
 from htfi.pipeline.record.fields import field_place, packer_of, struct_packer
 from htfi.pipeline.record.plain import Plain, SpelledTexts, TextPlaces, floats, whole_numbers
-from htfi.pipeline.record.ticks import pack_rows, pack_scaled, unpack_rows, unpack_scaled
+from htfi.pipeline.record.ticks import WEIGHT_SCALE, pack_rows, pack_scaled, unpack_rows, unpack_scaled
 from htfi.pipeline.record.wording import RationaleFacts, facts_of, with_words, worded
 from htfi.pipeline.record.words import WORDS
 
@@ -57,7 +57,6 @@ class _EntryAxes(msgspec.Struct):
     trigger: DecisionTrigger | UnsetType = UNSET
 
 
-WEIGHT_SCALE = 1e6  # weights are recorded in millionths
 _Table = Sequence[Sequence[float]]
 PACKED_APART = frozenset(
     {"id", "models", "forecast", "rationale"}

@@ -1,186 +1,243 @@
 """Entries of decisions from numbers alone, all of one instant at once: for each the bytes of `entry.encode_entry`.
 
-What the decisions share is packed once, their tables of numbers in one compiled pass. `pipeline.numeric` calls it.
+What the decisions share is packed here, once; `rows` writes each from the columns. `pipeline.numeric` calls it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
-import numpy as np
 from msgspec import UNSET, UnsetType
-from numpy.typing import NDArray
 
-from htfi.domain.decision import (
-    TICKS_PER_UNIT,
-    BarCircumstances,
-    Decision,
-    DecisionInputs,
-    FidelityPlan,
-    PolicyVerdict,
-    Rationale,
-    Regime,
-)
-from htfi.domain.errors import IntegrityError
-from htfi.domain.events import Bar
+from htfi.domain.decision import Decision, DecisionInputs, FidelityPlan, PolicyOutcome, PolicyVerdict, Regime
 from htfi.domain.governance import GovernanceFacts
-from htfi.forecasting.batch import ForecastBatch
+from htfi.market.regime import LEVELS
+from htfi.narrative.rationale.choice import OPENINGS, first_sentences
+from htfi.narrative.rationale.drivers import MAX_DRIVERS
 from htfi.narrative.rationale.phrasing import Phrasing
 from htfi.narrative.rationale.versions import phrasing_of
 from htfi.pipeline.record.entry import (
     ENCODER,
     PACKED_APART,
     VERSION,
-    WEIGHT_SCALE,
     encode_entry,
     packed_levels,
     packed_models,
 )
 from htfi.pipeline.record.fields import field_place, packer_of
-from htfi.pipeline.record.plain import Plain, TextPlaces, float_rows, pack_float, pack_floats
-from htfi.pipeline.record.ticks import pack_each, pack_scaled_each
+from htfi.pipeline.record.packing import Pack
+from htfi.pipeline.record.plain import Plain, TextPlaces
+from htfi.pipeline.record.rows import EntryParts, JudgedPart, RowColumns, encode_rows, template_number
 from htfi.pipeline.record.wording import SLOT_PLACES, template_places
 
 _INPUTS, _PLAN = packer_of(DecisionInputs), packer_of(FidelityPlan)
-_CIRCUMSTANCES, _VERDICT = packer_of(BarCircumstances), packer_of(PolicyVerdict)
-_GOVERNANCE = packer_of(GovernanceFacts)
+_VERDICT, _GOVERNANCE = packer_of(PolicyVerdict), packer_of(GovernanceFacts)
 _VERDICT_PLACE, _GOVERNANCE_PLACE = (
     field_place(Decision, name, PACKED_APART) for name in ("verdict", "governance")
 )
-_ABSENT = (None,) * (_GOVERNANCE_PLACE - _VERDICT_PLACE - 1)  # what a decision on numbers alone does not have
-_REGIMES = {regime: place for place, regime in enumerate(Regime)}
+_NIL = ENCODER.encode(None)
+_ABSENT = _NIL * (_GOVERNANCE_PLACE - _VERDICT_PLACE - 1)  # what a decision on numbers alone does not have
+_NUM_PARTS, _NUM_FORECAST_PARTS = 6, 10
+_REGIMES = [ENCODER.encode(tuple(Regime).index(level)) for level in LEVELS]
+_PREVIOUS_WIDTH = ENCODER.encode(SLOT_PLACES["previous_width"])
 
 
 class SharedFacts(NamedTuple):
-    """What all decisions of an instant have in common."""
+    """What all decisions of an instant have in common; `plans` by the level of a series' regime."""
 
     as_of_ns: int
     inputs: DecisionInputs
     settings_digest: str
     models: Mapping[str, str]
+    plans: tuple[FidelityPlan, ...]
 
 
-class NumericFacts(NamedTuple):
-    """What one decision is, beside its forecast and what it shares."""
+class Judgement(NamedTuple):
+    """What policy and governance say of a decision."""
 
-    bar: Bar
-    plan: FidelityPlan
-    regime: Regime
-    features: dict[str, float]
-    circumstances: BarCircumstances
     verdict: PolicyVerdict
-    rationale: Rationale  # stated, without words
     governance: GovernanceFacts | UnsetType = UNSET
+
+
+class JudgedRows(NamedTuple):
+    """The judgement of most decisions of an instant, and of the others by their row."""
+
+    usual: Judgement
+    others: Mapping[int, Judgement]
+
+    def at(self, row: int) -> Judgement:
+        return self.others.get(row, self.usual)
+
+
+class RecordedAxes(NamedTuple):
+    """Experts, horizons and levels of an instant's forecasts."""
+
+    names: tuple[str, ...]
+    horizons: tuple[int, ...]
+    levels: tuple[float, ...]
 
 
 def encode_numeric(
     shared: SharedFacts,
-    rows: Sequence[NumericFacts],
-    forecasts: ForecastBatch,
+    axes: RecordedAxes,
+    features: tuple[str, ...],
+    judged: JudgedRows,
+    columns: RowColumns,
     decision_at: Callable[[int], Decision],
 ) -> list[bytes]:
-    """The entries of n decisions whose forecasts are the rows of a batch, every expert's among them.
+    """The entries of n decisions. `decision_at` is asked for one that has to be packed by itself.
 
-    `decision_at` is asked for a decision that has to be packed by itself. Raises: IntegrityError where a number is not
-    finite.
+    Raises: IntegrityError where a number is not finite.
     """
-    models, known = packed_models(tuple(shared.models.items()))
-    common = _SharedFields(shared, known)
-    tables = _packed_tables(forecasts)
-    names, horizons, levels = forecasts.names, list(forecasts.horizons), packed_levels(forecasts.levels)
-    zones = forecasts.weights.shape[3]
-    phrasing = phrasing_of(shared.models)
-    entries: list[bytes] = []
-    for (ticks, quantiles, weights, calibration), row in zip(tables, rows, strict=True):
-        bar = row.bar
-        texts = TextPlaces(known)
-        symbol, interval = texts.pack(bar.symbol), texts.pack(bar.interval)
-        before = common.packed(bar, row.plan, texts)
-        if before is None:
-            entries.append(encode_entry(decision_at(len(entries))))
-            continue
-        inputs, digest, plan = before
-        try:
-            fields: list[Plain] = [
-                symbol, interval, shared.as_of_ns, pack_float(bar.close), inputs, digest, plan,
-                _REGIMES[row.regime], pack_floats(row.features, texts), None,
-                _CIRCUMSTANCES.pack(row.circumstances, texts), _VERDICT.pack(row.verdict, texts),
-            ]  # fmt: skip
-            if row.governance is not UNSET:
-                fields += [*_ABSENT, _GOVERNANCE.pack(row.governance, texts)]
-            forecast: list[Plain] = [
-                horizons, levels, [texts.pack(name) for name in names], ticks, quantiles, None, zones, weights,
-                [pack_float(stretch) for stretch in calibration], None,
-            ]  # fmt: skip
-            rationale = _packed_rationale(row, phrasing, texts)
-        except IntegrityError:  # said again, by the name of the decision
-            entries.append(encode_entry(decision_at(len(entries))))
-            continue
-        entries.append(ENCODER.encode([VERSION, models, fields, forecast, rationale, None]))
-    return entries
-
-
-def _packed_tables(forecasts: ForecastBatch) -> Iterator[tuple[bytes, Plain, Plain, list[float]]]:
-    """Of each forecast the experts' ticks, the fused quantiles, the weights and the calibration."""
-    (_, num_experts, num, width), zones = forecasts.experts.shape, forecasts.weights.shape[3]
-    ticks = pack_each(forecasts.expert_ticks().reshape(-1), num_experts * num, width)
-    quantiles = _packed_scaled(forecasts.quantiles, TICKS_PER_UNIT)
-    weights = _packed_scaled(forecasts.weights.reshape(-1, num_experts * num, zones), WEIGHT_SCALE)
-    return zip(ticks, quantiles, weights, forecasts.calibration.tolist(), strict=True)
-
-
-def _packed_scaled(tables: NDArray[np.float64], scale: float) -> list[Plain]:
-    """Tables [n, rows, columns] as `ticks.pack_scaled` has them, as floats where they are no whole numbers."""
-    _, num, width = tables.shape
-    packed = pack_scaled_each(tables.reshape(-1), scale, num, width)
+    parts = _parts(shared, axes, features, judged)
+    rows: Sequence[bytes | None] = (
+        [None] * len(columns.bars) if parts is None else encode_rows(parts, columns)
+    )
     return [
-        float_rows(np.ascontiguousarray(tables[place]).reshape(-1), num, width) if table is None else table
-        for place, table in enumerate(packed)
+        encode_entry(decision_at(row)) if entry is None else entry  # said by the name of the decision
+        for row, entry in enumerate(rows)
     ]
 
 
-def _packed_rationale(row: NumericFacts, phrasing: Phrasing, texts: TextPlaces) -> list[Plain]:
-    """What words the rationale again, as `RationaleFacts` is packed."""
-    stated, names = row.rationale, list(row.features)
-    drivers = [[names.index(one.feature), pack_float(one.usual)] for one in stated.drivers] or None
-    spelled = [
-        part for name, words in stated.slots.items() for part in (SLOT_PLACES[name], texts.pack(words))
-    ]
-    packed: list[Plain] = [
-        list(template_places(stated.template, phrasing) or ()),
-        drivers,
-        None,
-        spelled or None,
-    ]
-    while packed[-1] is None:
-        del packed[-1]
-    return packed
+class _LastingParts(NamedTuple):
+    """What the entries of a run share, packed: `EntryParts` without what each instant has of its own."""
+
+    models: bytes
+    known: dict[str, int]
+    by_level: Sequence[bytes]  # digest of the settings, plan, regime
+    features: Sequence[bytes]
+    forecast: bytes
+    texts: frozenset[str] | None  # that are spelled; None where one stands twice
 
 
-class _SharedFields:
-    """Inputs, digest of the settings and plan, packed once for all that have spelled as many texts before them."""
+@lru_cache(maxsize=64)
+def _lasting_parts(
+    named: tuple[tuple[str, str], ...],
+    settings_digest: str,
+    plans: tuple[FidelityPlan, ...],
+    axes: RecordedAxes,
+    features: tuple[str, ...],
+) -> _LastingParts:
+    """The same in most instants of a run. `named` are its models."""
+    models, known = packed_models(named)
+    shares = _SpelledOnce(known)
+    digest = shares.pack(_pack_text, settings_digest)
+    packed_plans = [shares.pack(_PLAN.pack, plan) for plan in plans]
+    forecast = _array_head(_NUM_FORECAST_PARTS) + ENCODER.encode(list(axes.horizons))
+    forecast += ENCODER.encode(packed_levels(axes.levels)) + shares.pack(_pack_texts, axes.names)
+    names = [shares.pack(_pack_text, name) for name in features]
+    return _LastingParts(
+        models=_array_head(_NUM_PARTS) + ENCODER.encode(VERSION) + ENCODER.encode(models),
+        known=known,
+        by_level=[digest + plan + regime for plan, regime in zip(packed_plans, _REGIMES, strict=True)],
+        features=names,
+        forecast=forecast,
+        texts=shares.texts(),
+    )
 
-    def __init__(self, shared: SharedFacts, known: dict[str, int]) -> None:
-        self._shared, self._known = shared, known
-        self._packed: dict[tuple[int, int], tuple[list[Plain], dict[str, int]]] = {}
 
-    def packed(self, bar: Bar, plan: FidelityPlan, texts: TextPlaces) -> list[Plain] | None:
-        """The three fields; their texts join those of the entry. None where the series is called like one of them."""
-        key = (len(texts.spelled), id(plan))
-        found = self._packed.get(key)
-        if found is None:
-            found = self._packed[key] = self._pack(key[0], plan)
-        packed, spelled = found
-        if bar.symbol in spelled or bar.interval in spelled:
-            return None
-        texts.spelled.update(spelled)
-        return packed
+def _parts(
+    shared: SharedFacts, axes: RecordedAxes, features: tuple[str, ...], judged: JudgedRows
+) -> EntryParts | None:
+    """What the entries of an instant share; None where a text stands twice in each of them."""
+    named = tuple(shared.models.items())
+    lasting = _lasting_parts(named, shared.settings_digest, shared.plans, axes, features)
+    own = _SpelledOnce(lasting.known)
+    inputs = own.pack(_INPUTS.pack, shared.inputs)
+    spelled = own.texts()
+    if lasting.texts is None or spelled is None or spelled & lasting.texts:
+        return None
+    texts = lasting.texts | spelled
+    usual = _judged_rows({0: judged.usual}, named, texts)[0]
+    if usual is None:
+        return None
+    return EntryParts(
+        models=lasting.models,
+        instant=ENCODER.encode(shared.as_of_ns),
+        by_level=[inputs + rest for rest in lasting.by_level],
+        features=lasting.features,
+        forecast=lasting.forecast,
+        templates=_templates(phrasing_of(shared.models)),
+        previous_width=_PREVIOUS_WIDTH,
+        known=lasting.known,
+        texts=texts,
+        usual=usual,
+        judged=_judged_rows(judged.others, named, texts),
+    )
 
-    def _pack(self, num_before: int, plan: FidelityPlan) -> tuple[list[Plain], dict[str, int]]:
-        texts = TextPlaces(self._known)
-        texts.spelled.update({f"\0{place}": -1 for place in range(num_before)})
-        packed = [
-            _INPUTS.pack(self._shared.inputs, texts),
-            texts.pack(self._shared.settings_digest),
-            _PLAN.pack(plan, texts),
-        ]
-        return packed, {text: place for text, place in texts.spelled.items() if place >= 0}
+
+def _judged_rows(
+    judged: Mapping[int, Judgement], named: tuple[tuple[str, str], ...], texts: frozenset[str]
+) -> dict[int, JudgedPart | None]:
+    """By row; None where one of its texts stands elsewhere in the entry too."""
+    found: dict[int, JudgedPart | None] = {}
+    for row, one in judged.items():
+        part = _judged(named, one.verdict.outcome, tuple(one.verdict.reasons), one.governance)
+        found[row] = None if part is None or part.texts & texts else part
+    return found
+
+
+@lru_cache(maxsize=256)  # many are judged alike
+def _judged(
+    named: tuple[tuple[str, str], ...],
+    outcome: PolicyOutcome,
+    reasons: tuple[str, ...],
+    governance: GovernanceFacts | UnsetType,
+) -> JudgedPart | None:
+    """What policy and governance say of a decision, packed; None where one of its texts stands in it twice."""
+    own = _SpelledOnce(packed_models(named)[1])
+    num_fields, fields = _VERDICT_PLACE + 1, own.pack(_VERDICT.pack, PolicyVerdict(outcome, list(reasons)))
+    if governance is not UNSET:
+        num_fields = _GOVERNANCE_PLACE + 1
+        fields += _ABSENT + own.pack(_GOVERNANCE.pack, governance)
+    spelled = own.texts()
+    return None if spelled is None else JudgedPart(_array_head(num_fields), fields, spelled)
+
+
+class _SpelledOnce:
+    """Packs values of an entry as if no text stood in it twice: each text that is not known is then spelled."""
+
+    def __init__(self, known: dict[str, int]) -> None:
+        self._known = known
+        self._texts: list[str] = []
+        self._is_once = True
+
+    def pack(self, pack: Pack, value: Any) -> bytes:
+        texts, later = TextPlaces(self._known), TextPlaces(self._known)
+        later.spelled[
+            "\0"
+        ] = -1  # as if a text came before: what refers to one of the value's own comes out otherwise
+        packed = pack(value, texts)
+        self._is_once = self._is_once and pack(value, later) == packed
+        self._texts += texts.spelled
+        return ENCODER.encode(packed)
+
+    def texts(self) -> frozenset[str] | None:
+        """The texts that were spelled; None where one stands twice."""
+        found = frozenset(self._texts)
+        return found if self._is_once and len(found) == len(self._texts) else None
+
+
+def _pack_text(text: str, texts: TextPlaces) -> Plain:
+    return texts.pack(text)
+
+
+def _pack_texts(names: Sequence[str], texts: TextPlaces) -> Plain:
+    return [texts.pack(name) for name in names]
+
+
+def _array_head(num: int) -> bytes:
+    """What an array of so many values begins with, as MessagePack."""
+    return bytes([0x90 | num]) if num < 16 else b"\xdc" + num.to_bytes(2, "big")
+
+
+@cache
+def _templates(phrasing: Phrasing) -> list[bytes]:
+    """The places of the sentences of each `template_number`."""
+    found: dict[int, bytes] = {}
+    for opening in range(len(OPENINGS)):
+        for num_drivers in range(-1, MAX_DRIVERS + 1):
+            for is_led in (False, True):
+                places = template_places(first_sentences(opening, num_drivers, is_led), phrasing)
+                found[template_number(opening, num_drivers, is_led)] = ENCODER.encode(list(places or ()))
+    return [found[number] for number in range(len(found))]

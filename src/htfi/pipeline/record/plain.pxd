@@ -1,4 +1,5 @@
 cimport cython
+from htfi.pipeline.record cimport casts
 
 cdef double _MAX_THOUSANDTHS
 
@@ -23,9 +24,6 @@ cpdef object unpack_float(object packed)
 
 @cython.locals(found=dict, place=Py_ssize_t)
 cpdef dict unpack_floats(list flat, SpelledTexts texts)
-
-@cython.locals(numbers="const double[::1]", rows=list, packed=list, row=Py_ssize_t, place=Py_ssize_t)
-cpdef list float_rows(object values, Py_ssize_t num, Py_ssize_t width)
 
 @cython.locals(flat=list, numbers="long long[::1]", place=Py_ssize_t)
 cpdef object whole_numbers(object tables)

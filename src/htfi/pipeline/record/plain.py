@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from htfi.domain.errors import IntegrityError
+from htfi.pipeline.record import casts
 
 COMPILED = not __file__.endswith(".py")
 MIN_TEXT_CHARS = 3  # of a text that later ones may refer to
@@ -66,7 +67,7 @@ def pack_float(value: float) -> float | int:
     """Thousandths where they are exact. Raises: IntegrityError where it is not finite."""
     scaled = value * 1000.0
     if -_MAX_THOUSANDTHS < scaled < _MAX_THOUSANDTHS:
-        size = int(scaled + 0.5 if scaled >= 0.0 else 0.5 - scaled)
+        size = casts.to_whole(scaled + 0.5 if scaled >= 0.0 else 0.5 - scaled)
         whole = size if scaled >= 0.0 else -size
         if whole / 1000.0 == value and (whole != 0 or math.copysign(1.0, value) > 0.0):
             return whole
@@ -102,18 +103,6 @@ def unpack_floats(flat: list[Plain], texts: SpelledTexts) -> dict[str, float]:
         key = texts.unpack(flat[place])
         found[key] = unpack_float(flat[place + 1])
     return found
-
-
-def float_rows(values: Any, num: int, width: int) -> list[list[float | int]]:
-    """The `num` rows of contiguous float64 numbers, each as `pack_float` has it."""
-    numbers = memoryview(values)
-    rows: list[list[float | int]] = []
-    for row in range(num):
-        packed: list[float | int] = []
-        for place in range(row * width, (row + 1) * width):
-            packed.append(pack_float(numbers[place]))  # noqa: PERF401 - compiled as a loop
-        rows.append(packed)
-    return rows
 
 
 def whole_numbers(tables: Iterable[Sequence[Sequence[int]]]) -> "array[int]":

@@ -1,4 +1,5 @@
 cimport cython
+from htfi.pipeline.record cimport casts
 
 cdef int _MIRRORED
 cdef long long _MAX_NUMBER
@@ -9,29 +10,22 @@ cdef double _MAX_SCALED
 cpdef bytes pack_rows(object values, Py_ssize_t width)
 
 @cython.locals(
-    numbers="const long long[::1]", out="unsigned char[::1]", size=Py_ssize_t, place=Py_ssize_t, at=Py_ssize_t,
-)
-cpdef list pack_each(object values, Py_ssize_t num, Py_ssize_t width)
-
-@cython.locals(
-    at=Py_ssize_t, row=Py_ssize_t, start=Py_ssize_t, last=Py_ssize_t, place=Py_ssize_t, first=Py_ssize_t,
+    row=Py_ssize_t, start=Py_ssize_t, last=Py_ssize_t, place=Py_ssize_t, first=Py_ssize_t,
     mirrored=bint, largest="unsigned long long", before="long long", step="long long", coded="unsigned long long",
     size=int,
 )
-cdef Py_ssize_t _pack_rows(
-    const long long[::1] numbers, Py_ssize_t begin, Py_ssize_t num, Py_ssize_t width, unsigned char[::1] out
-)
+cpdef Py_ssize_t write_rows(
+    const long long[::1] numbers, Py_ssize_t begin, Py_ssize_t num, Py_ssize_t width, unsigned char[::1] out,
+    Py_ssize_t at
+) except -1
 
-@cython.locals(
-    read="const double[::1]", found="long long[::1]", out="unsigned char[::1]", size=Py_ssize_t, place=Py_ssize_t,
-    at=Py_ssize_t,
-)
-cpdef list pack_scaled_each(object values, double scale, Py_ssize_t num, Py_ssize_t width)
+@cython.locals(read="const double[::1]", found="long long[::1]")
+cpdef object pack_scaled(object values, double scale, Py_ssize_t width)
 
 @cython.locals(place=Py_ssize_t, value=double, scaled=double, size="long long", tick="long long")
-cdef bint _scale_rows(
+cpdef bint scale_numbers(
     const double[::1] values, Py_ssize_t begin, Py_ssize_t num, double scale, long long[::1] found
-)
+) except -1
 
 @cython.locals(read="const unsigned char[::1]", row="long long[::1]", at=Py_ssize_t)
 cpdef list unpack_rows(bytes packed, Py_ssize_t width)

@@ -11,7 +11,10 @@ import math
 from array import array
 from typing import Any
 
+from htfi.pipeline.record import casts
+
 COMPILED = not __file__.endswith(".py")
+WEIGHT_SCALE = 1e6  # weights are recorded in millionths
 _MAX_SCALED = 2.0**53
 _MIRRORED = 16
 _MAX_NUMBER = 1 << 62
@@ -25,26 +28,12 @@ def pack_rows(values: "array[int]", width: int) -> bytes:
     numbers = memoryview(values)
     num = len(numbers) // width
     packed = bytearray(num * (1 + 8 * width))
-    at = _pack_rows(numbers, 0, num, width, memoryview(packed))
+    at = write_rows(numbers, 0, num, width, memoryview(packed), 0)
     return bytes(packed[:at])
 
 
-def pack_each(values: Numbers, num: int, width: int) -> list[bytes]:
-    """Pack n tables of `num` rows each, one after the other in `values` (int64, contiguous)."""
-    numbers = memoryview(values)
-    size = num * width
-    packed = bytearray(num * (1 + 8 * width))
-    out = memoryview(packed)
-    tables: list[bytes] = []
-    for place in range(len(numbers) // size):
-        at = _pack_rows(numbers, place * size, num, width, out)
-        tables.append(bytes(packed[:at]))
-    return tables
-
-
-def _pack_rows(numbers: Numbers, begin: int, num: int, width: int, out: "memoryview[int]") -> int:
-    """Pack `num` rows from a place on into `out`; how many bytes they take."""
-    at = 0
+def write_rows(numbers: Numbers, begin: int, num: int, width: int, out: "memoryview[int]", at: int) -> int:
+    """Pack `num` rows from a place of `numbers` on into `out` from a place on; where they end there."""
     for row in range(num):
         start = begin + row * width
         last = start + width - 1
@@ -81,36 +70,18 @@ def _pack_rows(numbers: Numbers, begin: int, num: int, width: int, out: "memoryv
 
 def pack_scaled(values: "array[float]", scale: float, width: int) -> bytes | None:
     """Pack rows of numbers (array 'd') as whole ones of 1/`scale`; None where one is no such number exactly."""
-    (packed,) = pack_scaled_each(values, scale, len(values) // width, width) if len(values) else (b"",)
-    return packed
+    read, whole = memoryview(values), array("q", bytes(8 * len(values)))
+    return pack_rows(whole, width) if scale_numbers(read, 0, len(values), scale, memoryview(whole)) else None
 
 
-def pack_scaled_each(values: Numbers, scale: float, num: int, width: int) -> list[bytes | None]:
-    """Pack n tables as `pack_scaled` does, of `num` rows each, one after the other in `values` (float64)."""
-    read = memoryview(values)
-    size = num * width
-    whole = array("q", bytes(8 * size))
-    found = memoryview(whole)
-    packed = bytearray(num * (1 + 8 * width))
-    out = memoryview(packed)
-    tables: list[bytes | None] = []
-    for place in range(len(read) // size):
-        if _scale_rows(read, place * size, size, scale, found):
-            at = _pack_rows(found, 0, num, width, out)
-            tables.append(bytes(packed[:at]))
-        else:
-            tables.append(None)
-    return tables
-
-
-def _scale_rows(values: Numbers, begin: int, num: int, scale: float, found: "memoryview[int]") -> bool:
-    """Write numbers as whole ones of 1/`scale`; False where one is no such number exactly."""
+def scale_numbers(values: Numbers, begin: int, num: int, scale: float, found: "memoryview[int]") -> bool:
+    """Write `num` numbers as whole ones of 1/`scale`; False where one is no such number exactly."""
     for place in range(num):
         value = values[begin + place]
         scaled = value * scale
         if not -_MAX_SCALED < scaled < _MAX_SCALED:
             return False
-        size = int(scaled + 0.5 if scaled >= 0.0 else 0.5 - scaled)
+        size = casts.to_whole(scaled + 0.5 if scaled >= 0.0 else 0.5 - scaled)
         tick = size if scaled >= 0.0 else -size
         if tick / scale != value or (tick == 0 and math.copysign(1.0, value) < 0.0):
             return False

@@ -47,8 +47,7 @@ def forecast_next(
         components.forecaster.restore(forecaster)
         components.market.restore(market)
         bars = [_bar(basis, place, float(move[place])) for place in range(len(basis.series))]
-        for bar in bars:
-            components.market.close_bar(bar)
+        components.market.close_bars(bars)
         regimes = tuple(components.market.regime(bar.symbol, bar.interval) for bar in bars)
         components.forecaster.observe(bars, regimes)
         batch = components.forecaster.forecast(basis.series)

@@ -158,10 +158,10 @@ def _timed_events(
     clock = time.perf_counter_ns
     for place, event in enumerate(events):
         began = clock()
-        for bar in market.advance(event.available_at_ns):
-            market.close_bar(bar)
-        for bar in market.observe(event):
-            market.close_bar(bar)
+        if ended := market.advance(event.available_at_ns):
+            market.close_bars(ended)
+        if filled := market.observe(event):
+            market.close_bars(filled)
         if reads:
             market.features(event.symbol, "60s")
             market.regime(event.symbol, "60s")

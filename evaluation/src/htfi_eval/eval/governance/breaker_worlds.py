@@ -95,8 +95,7 @@ class MarketWorld:
         """What breakers see of the decisions on these bars; None while no series has a forecast."""
         if not bars:
             return None
-        for bar in bars:
-            self._market.close_bar(bar)
+        self._market.close_bars(bars)
         regimes: list[Regime] = [self._market.regime(bar.symbol, bar.interval) for bar in bars]
         self._forecaster.observe(bars, regimes)
         names = [series_id(bar.symbol, bar.interval) for bar in bars]

@@ -11,7 +11,7 @@ from htfi.domain.decision import Regime
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar
 from htfi.forecasting.warning import features
-from htfi.market.series import Series
+from htfi.market.series import FEATURES, Series
 from htfi_eval.eval.prices import Prices, data_folder, load_prices, read_rows
 
 Array = NDArray[np.float64]
@@ -93,12 +93,12 @@ def regimes(closes: Array) -> tuple[Array, Array]:
         series = Series(is_intraday=False, gap_ns=0)
         for t in np.flatnonzero(np.isfinite(column)).tolist():
             close = float(column[t])
-            values: dict[str, float] = {}
+            values = np.full(len(FEATURES), np.nan)
             series.add(Bar(t, t, "panel", t, "", "1d", t, t, close, close, close, close))
-            series.fill(values)
-            if "vol_ratio" in values:
+            series.fill(values, 0)
+            if np.isfinite(ratio := values[FEATURES.index("vol_ratio")]):
                 stressed[t, place] = float(series.regime() in (Regime.STRESSED, Regime.SHOCK))
-                score[t, place] = values["vol_ratio"]
+                score[t, place] = ratio
     return stressed, score
 
 

@@ -1,0 +1,2 @@
+cdef inline long long to_whole(double value) noexcept:
+    return <long long>value
