@@ -1,8 +1,8 @@
 """What the router knows of venues: displayed prices, flows of trades, latencies, and how often orders were filled.
 
-`RouterState` takes in what happens, a method for each kind; memory is bounded by the venues it was made with. Averages over events fade
-exponentially, so that what is learnt follows a venue that changes; the same events give the same state. Prices in
-ticks, quantities in lots.
+`RouterState` takes in what happens, a method for each kind; memory is bounded by the venues it was made with. Averages
+over events fade exponentially, so that what is learnt follows a venue that changes; the same events give the same
+state. Prices in ticks, quantities in lots.
 """
 
 import math
