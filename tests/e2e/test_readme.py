@@ -51,6 +51,15 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         odd.append(f"{at};ACME;{price};{rng.randrange(1, 9)}")
     (folder / "prices.csv").write_text("\n".join(bars) + "\n")
+    quotes = ["ts,symbol,bid,ask,bid_size,ask_size,venue"]
+    for second in range(0, 3_600, 2):
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1_704_204_000 + second))
+        middle = round(price + 0.01 * rng.randrange(-5, 6), 2)
+        quotes += [
+            f"{at},ACME,{middle - 0.01:.2f},{middle + 0.01:.2f},500,500,{venue}" for venue in ("XA", "XB")
+        ]
+    (folder / "quotes.csv").write_text("\n".join(quotes) + "\n")
+    (folder / "venues.toml").write_text('[XNYS]\nfeed = "XA"\n\n[XNAS]\nfeed = "XB"\ntake_fee_bps = 0.2\n')
     (folder / "news.jsonl").write_text(
         '{"published_at": "2024-03-01T12:00:00Z", "id": "n1", "headline": "ACME names a new chairman"}\n'
     )

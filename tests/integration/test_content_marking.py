@@ -32,9 +32,12 @@ MARKED: dict[str, tuple[list[str], dict[str, object]]] = {
 # What people or other sources wrote, proofs, and entries byte for byte: the file in the folder of a run marks these.
 NOT_CONTENT = {
     "policy diff", "policy log", "policy show", "quarantine list", "quarantine show", "suspicion status",
-    "approvals list", "approvals show", "ledger prove", "ledger show", "orders list", "orders show", "orders positions",
+    "approvals list", "approvals show", "ledger prove", "ledger show", "ledger readers",
+    "orders list", "orders reconcile", "orders show", "orders positions",
 }  # fmt: skip
-ELSEWHERE = {"sandbox"}  # its trials take minutes: the evaluation of the sandbox runs it
+ELSEWHERE = {  # trials take minutes: the evaluation of the sandbox runs them; costs need a run that traded
+    "sandbox", "orders costs",
+}  # fmt: skip
 PAGES = {
     "report": (["RUN", "--out", "PAGE"], True),
     "scenario": (["RUN", "--shock", "ACME -5%", "--html", "PAGE"], True),

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from htfi.apps.cli.main import cli
+from htfi.domain.content_marking import FIELD, content_marking
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.orders import DecisionNoted, MassCancelRequest, NewOrder, TradingDisabled
 from htfi.governance.regulation.findings import RuleRegime, Severity
@@ -81,7 +82,9 @@ def test_costs_add_up_to_what_positions_say(traded: Path, tmp_path: Path) -> Non
         {"venue": "XSIM", "share of value": "100.0%", "share of orders": "100.0%"}
         | {key: told["venues"][0][key] for key in ("taking liquidity", "adding liquidity")}
     ]
+    assert told[FIELD] == content_marking(is_generated=False)
     assert "Costs so far" in page.read_text()
+    assert '<meta name="artificially-generated" content="false">' in page.read_text()
     assert "slippage" in say("orders", "costs", traded)
 
 

@@ -124,18 +124,41 @@ def test_nothing_stays_open_where_a_run_ends(prices: Path, tmp_path: Path) -> No
 
 
 def test_what_was_open_when_the_connection_broke_is_cancelled(prices: Path, tmp_path: Path) -> None:
+    """The venue refuses the first cancels of the first order, so that it is open when the session is back."""
     live = Live(tmp_path, prices)
+    refused: list[str] = []
 
     def break_at_the_first(venue: Counterparty, message: FixMessage) -> list[Composed]:
         if len(venue.requests) == 1:
             venue.drop()
+        order = message.get(41)
+        if message.msg_type == "F" and order == venue.requests[0].get(11) and len(refused) < 6:
+            refused.append(order)
+            return [("9", [(37, "V"), (11, message.get(11)), (41, order), (39, "0"), (434, "1")])]
         return leave_open(venue, message)
 
     with counterparty(tmp_path, live.port, break_at_the_first):
         live.trade()
     causes = [one.why for one in live.events() if isinstance(one, MassCancelRequest)]
     assert "was interrupted" in causes[0]
+    assert len(refused) == 6
     assert list(read_accounts(live.run).open_orders()) == []
+
+
+def test_a_venue_that_refuses_every_cancel_is_asked_once_for_each_item_of_the_feed(
+    prices: Path, tmp_path: Path
+) -> None:
+    live = Live(tmp_path, first_rows(prices, tmp_path, 64))
+
+    def keep_open(venue: Counterparty, message: FixMessage) -> list[Composed]:
+        if message.msg_type == "F":
+            return [("9", [(37, "V"), (11, message.get(11)), (41, message.get(41)), (39, "0"), (434, "1")])]
+        return leave_open(venue, message)
+
+    with counterparty(tmp_path, live.port, keep_open) as venue:
+        live.trade()
+    cancels = [one for one in venue.requests if one.msg_type == "F"]
+    assert 2 < len(cancels) <= 2 * 64
 
 
 def test_a_new_order_is_refused_while_the_session_is_down_and_goes_nowhere_later(

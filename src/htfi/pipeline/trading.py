@@ -17,6 +17,7 @@ from htfi.domain.decision import Receipt, decision_id
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, Quote, Trade
 from htfi.domain.orders import (
+    CancelRejected,
     DecisionNoted,
     MassCancelRequest,
     OrderEvent,
@@ -403,7 +404,9 @@ class Trader:
             return
         while (event := self.entry.next_report(until_ns)) is not None:
             self.entry.receive([event])
-            if self._waiting:
+            if self._waiting and not isinstance(
+                event, CancelRejected
+            ):  # it would be refused again, without end
                 self._pursue(event.at_ns)
 
 

@@ -5,7 +5,6 @@ until it is restarted, after a pause that doubles each time.
 """
 
 import os
-import select
 import socket
 import subprocess
 import time
@@ -27,6 +26,7 @@ from htfi.adapters.drafting.channel import (
     new_memory,
     pickle_grammar,
 )
+from htfi.adapters.drafting.readiness import READABLE, WRITABLE, wait_until_ready
 from htfi.decoding.grammar import CompiledGrammar
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.strategies.outcomes.tree import NO_ROOM, NUM_WORDS, next_epoch, read_continuation
@@ -142,7 +142,7 @@ class DraftProcess:
         while not self.is_up:
             if self._running is None:
                 raise DependencyUnavailable(f"the draft process {self._why}")
-            select.select([self._running.channel], [], [], 0.05)
+            wait_until_ready(self._running.channel, READABLE, 0.05)
 
     def blocks(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
         running = self._running
@@ -271,7 +271,7 @@ class DraftProcess:
                     running.behind_since_s, running.behind_heartbeats = now_s, running.board.num_heartbeats
                 break
             if now_s - began_s > 1e-3 * self._patience.spin_ms:
-                select.select([running.channel], [], [], min(until_s - now_s, 0.002))
+                wait_until_ready(running.channel, READABLE, min(until_s - now_s, 0.002))
                 self._receive(running)
         return seat.ahead
 
@@ -323,8 +323,7 @@ class DraftProcess:
 
     def _send_rest(self, running: WorkerHandle, data: bytes) -> None:
         """Send a long message as fast as it is read."""
-        _, takes, _ = select.select([], [running.channel], [], 1e-3 * self._patience.hang_ms)
-        if takes:
+        if wait_until_ready(running.channel, WRITABLE, 1e-3 * self._patience.hang_ms):
             self._send(running, data)
         else:
             self._fail("does not read its messages")

@@ -4,7 +4,6 @@ It polls for messages between passes, keeps polling briefly when nothing is left
 arrives. It ends with the generator's process.
 """
 
-import select
 import socket
 import time
 from contextlib import suppress
@@ -21,6 +20,7 @@ from htfi.adapters.drafting.channel import (
     decode_messages,
     unpickle_grammar,
 )
+from htfi.adapters.drafting.readiness import READABLE, wait_until_ready
 from htfi.decoding.grammar import CompiledGrammar
 from htfi.decoding.sampling import SamplingParams
 from htfi.decoding.sequence import SequenceState, TokenizedRequest
@@ -69,7 +69,7 @@ class DraftWorker:
                 if busy:
                     return True
                 if time.perf_counter() > until_s:
-                    select.select([self._channel], [], [])
+                    wait_until_ready(self._channel, READABLE)
                 continue
             except ConnectionError:
                 return False
