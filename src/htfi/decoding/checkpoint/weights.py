@@ -50,6 +50,7 @@ class CheckpointWeights:
         self._entries = entries
         self.files = files
         self.metadata = metadata  # of the last file
+        self._maps: dict[Path, NDArray[np.uint8]] = {}  # each file once: a map holds a descriptor
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
@@ -91,13 +92,19 @@ class CheckpointWeights:
             raise InvalidInput(f"{entry.file}: tensor {name!r} is {entry.kind}; save the model as {known}")
         if 0 in shape:
             return entry.kind, np.zeros(shape, dtype)
+        end = entry.offset + math.prod(shape) * dtype.itemsize
         try:
-            flat = np.memmap(entry.file, dtype, "r", entry.offset, (math.prod(shape),))
+            return entry.kind, self._mapped(entry.file)[entry.offset : end].view(dtype).reshape(shape)
         except (OSError, ValueError) as error:
             raise DependencyUnavailable(
                 f"{entry.file} cannot be read ({error}): {COPY_AGAIN_HINT}"
             ) from error
-        return entry.kind, np.asarray(flat).reshape(shape)
+
+    def _mapped(self, file: Path) -> NDArray[np.uint8]:
+        found = self._maps.get(file)
+        if found is None:
+            found = self._maps[file] = np.asarray(np.memmap(file, np.uint8, "r"))
+        return found
 
     def shape(self, name: str) -> tuple[int, ...]:
         return self._entries[name].shape
