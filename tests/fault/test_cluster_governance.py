@@ -150,11 +150,19 @@ def test_bundles_and_stops_of_one_edge_hold_at_the_other(desk: Desk) -> None:
     )
 
 
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Whether a process has a handler for a signal, which would end it before. Source: proc_pid_status(5)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    mask = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
 def test_the_signal_at_one_edge_stops_the_other(desk: Desk) -> None:
     desk.start()
     desk.wait_until(
         lambda: all((desk.folder / one / "ledger.db").exists() for one in ("edge1", "edge2")), "runs"
     )
+    desk.wait_until(lambda: catches(desk.edges["edge1"].pid, signal.SIGUSR1), "edge1 takes the signal")
     desk.edges["edge1"].send_signal(signal.SIGUSR1)
 
     def stops(node: str) -> list[tuple[StopCause, str]]:

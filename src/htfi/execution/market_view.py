@@ -32,7 +32,9 @@ class BestQuotes:
 
     def take(self, quote: Quote, instrument: Instrument) -> tuple[int, int, int, int]:
         """Best bid and its lots, best ask and its lots, after a quote; a side that it does not state stays."""
-        sides = self._by_exchange.setdefault(quote.venue, _ShownQuote())
+        sides = self._by_exchange.get(quote.venue)
+        if sides is None:
+            sides = self._by_exchange[quote.venue] = _ShownQuote()
         if quote.bid is not None:
             sides.bid = instrument.nearest_ticks(quote.bid, "down")
         if quote.bid_size is not None:
@@ -41,14 +43,14 @@ class BestQuotes:
             sides.ask = instrument.nearest_ticks(quote.ask, "up")
         if quote.ask_size is not None:
             sides.ask_lots = lots_of(quote.ask_size, instrument)
+        if len(self._by_exchange) == 1:
+            return sides.bid, sides.bid_lots, sides.ask, sides.ask_lots
         others = [one for one in self._by_exchange.values() if one is not sides]
         for other in others:
             if other.ask and sides.bid > other.ask:
                 other.ask = other.ask_lots = 0
             if sides.ask and other.bid > sides.ask:
                 other.bid = other.bid_lots = 0
-        if not others:
-            return sides.bid, sides.bid_lots, sides.ask, sides.ask_lots
         shown = [*others, sides]
         bid = max(one.bid for one in shown)
         ask = min((one.ask for one in shown if one.ask), default=0)
