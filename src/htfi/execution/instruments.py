@@ -30,6 +30,7 @@ class Instrument:
     multiplier: Decimal
     currency: str
     value_nanos: int  # of one lot at a price of one tick
+    tick_size: float  # the tick for prices of the forecasting path
 
     def ticks(self, price: Decimal) -> int:
         """A price in ticks. Raises: InvalidInput where it lies between two."""
@@ -53,7 +54,7 @@ class Instrument:
 
     def nearest_ticks(self, price: float, rounding: Literal["down", "up", "nearest"] = "nearest") -> int:
         """A price of the forecasting path on the grid. Raises: InvalidInput where it is no number or too large."""
-        ticks = price / float(self.tick)
+        ticks = price / self.tick_size
         if not math.isfinite(ticks) or abs(ticks) > _MAX_TICKS:
             raise InvalidInput(f"{self.symbol}: a price of {price} is no price")
         nearest = round(ticks)
@@ -92,6 +93,7 @@ def instrument_of(terms: InstrumentTerms) -> Instrument:
         terms.multiplier,
         terms.currency,
         int(value),
+        float(tick),
     )
 
 

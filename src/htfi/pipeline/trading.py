@@ -287,9 +287,9 @@ class Trader:
             SizingInput(symbol, known.returns, known.years, self._weight(symbol))
             for symbol, known in self._known.items()
         ]
-        sigmas = {one.symbol: one.sigma for one in inputs}
-        chosen = directions(self._config.strategy, self._closes, sigmas, self._config.lookback_bars)
         if self._config.strategy != "forecast":
+            sigmas = {one.symbol: one.sigma for one in inputs}
+            chosen = directions(self._config.strategy, self._closes, sigmas, self._config.lookback_bars)
             inputs = [replace(one, direction=chosen.get(one.symbol, 0.0)) for one in inputs]
         weights = target_weights(inputs, self._config, lambda: self._joint_outcomes(inputs))
         found: dict[str, int] = {}
