@@ -408,16 +408,13 @@ class ParentWorker:
     ) -> int:
         if lots <= 0 or at_ns < worked.retry_ns:
             return 0
-        asked: dict[str, int] = {}
-        for one in takes:
-            asked[one.venue] = asked.get(one.venue, 0) + one.leaves
         routes = route_take(
             self.router(worked.terms.instrument),
             worked.spec.sign,
             lots,
             limit_ticks,
             at_ns,
-            asked=asked,
+            asked=_leaves_by_venue(takes),
             max_levels=SWEPT_LEVELS if at_ns >= worked.spec.finish_ns else 1,
         )
         return self._send(worked, routes, at_ns, is_take=True)
@@ -427,9 +424,6 @@ class ParentWorker:
     ) -> int:
         if at_ns < worked.retry_ns:
             return 0
-        resting: dict[str, int] = {}
-        for one in placed:
-            resting[one.venue] = resting.get(one.venue, 0) + one.leaves
         routes = route_rest(
             self.router(worked.terms.instrument),
             worked.spec.sign,
@@ -437,7 +431,7 @@ class ParentWorker:
             ticks,
             at_ns,
             worked.spec.patience_ns / NS_PER_S,
-            resting=resting,
+            resting=_leaves_by_venue(placed),
         )
         return self._send(worked, routes, at_ns, is_take=False)
 
@@ -509,3 +503,11 @@ class ParentWorker:
 
     def _advance(self, worked: WorkedOrder, event: PlanEvent) -> None:
         worked.plan = advance(worked.spec, worked.plan, event)
+
+
+def _leaves_by_venue(children: Iterable[_Child]) -> dict[str, int]:
+    """Lots that children still have open, by venue."""
+    found: dict[str, int] = {}
+    for one in children:
+        found[one.venue] = found.get(one.venue, 0) + one.leaves
+    return found

@@ -53,10 +53,15 @@ def return_moments(returns: Array) -> ReturnMoments:
     )
 
 
+def sharpe_deviation(of: ReturnMoments) -> float:
+    """Of the ratio's estimate, times √(T − 1): 1 for Gaussian returns without drift; skew and fat tails add to it."""
+    variance = 1.0 - of.skewness * of.sharpe + 0.25 * (of.kurtosis - 1.0) * of.sharpe**2
+    return math.sqrt(max(variance, 1e-12))
+
+
 def probabilistic_sharpe(of: ReturnMoments, benchmark: float = 0.0) -> float:
     """The chance that the true ratio is above `benchmark` (per period), given length, skew and fat tails."""
-    variance = 1.0 - of.skewness * of.sharpe + 0.25 * (of.kurtosis - 1.0) * of.sharpe**2
-    return _NORMAL.cdf((of.sharpe - benchmark) * math.sqrt(of.num - 1.0) / math.sqrt(max(variance, 1e-12)))
+    return _NORMAL.cdf((of.sharpe - benchmark) * math.sqrt(of.num - 1.0) / sharpe_deviation(of))
 
 
 def expected_max_sharpe(variance: float, num_trials: int) -> float:

@@ -18,6 +18,7 @@ from htfi.forecasting.evaluation.overfitting import (
     deflated_sharpe,
     probabilistic_sharpe,
     return_moments,
+    sharpe_deviation,
 )
 from htfi.library.charts.specs import BarChart, Chart, Curve, TimeLines
 from htfi.wiring.settings import load_settings
@@ -199,8 +200,7 @@ def _annual(moments: ReturnMoments) -> float:
 
 def _interval(moments: ReturnMoments) -> tuple[float, float]:
     """95% of the ratio by the year, its standard error as in the probabilistic Sharpe ratio."""
-    variance = 1.0 - moments.skewness * moments.sharpe + 0.25 * (moments.kurtosis - 1.0) * moments.sharpe**2
-    wide = 1.96 * (max(variance, 0.0) / (moments.num - 1)) ** 0.5 * TRADING_DAYS_PER_YEAR**0.5
+    wide = 1.96 * sharpe_deviation(moments) * (TRADING_DAYS_PER_YEAR / (moments.num - 1)) ** 0.5
     return _annual(moments) - wide, _annual(moments) + wide
 
 

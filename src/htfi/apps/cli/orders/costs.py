@@ -23,6 +23,7 @@ from htfi.execution.trade_costs import (
 )
 from htfi.library.charts.figures import chart_html
 from htfi.library.charts.specs import BarChart, Chart, Curve, CurveChart, DotChart, DotGroup, TimeLines
+from htfi.library.html import table_html
 
 Key = Callable[[OrderCosts], str]
 
@@ -252,14 +253,8 @@ def _table(columns: Sequence[str], groups: Sequence[CostGroup], currency: str) -
 def _plain_table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
     if not rows:
         return '<p class="empty">No order was sent.</p>'
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join(
-        f"<tr><th>{escape(str(row[columns[0]]))}</th>"
-        + "".join(f"<td>{escape(str(row[name]))}</td>" for name in columns[1:])
-        + "</tr>"
-        for row in rows
-    )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    cells = ([str(row[name]) for name in columns] for row in rows)
+    return f'<div class="scroll">{table_html(columns, cells)}</div>'
 
 
 def _currency(costs: Sequence[OrderCosts]) -> str:
