@@ -29,9 +29,9 @@ def _saved(judged: Sequence[Judged], seed: int) -> BarChart:
         "Share of the shortfall that smart routing saves against the best single venue",
         "Above zero it saves; 95% intervals by a bootstrap of hours.",
         names,
-        [100 * gain for gain, _, _ in found],
-        [100 * low for _, low, _ in found],
-        [100 * high for _, _, high in found],
+        [gain for gain, _, _ in found],
+        [low for _, low, _ in found],
+        [high for _, _, high in found],
         unit="%",
     )
 

@@ -147,10 +147,10 @@ def _misses(walked: PortfolioWalk, tested: list[RiskTest], name: str) -> BarChar
         f"{name}: share of days with a loss above the one-day value at risk at 99%",
         "1% is calibrated; the interval is the 95% range of a calibrated forecast, around the observed share.",
         [f"{one.book}, {one.method}" for one in chosen],
-        [100.0 * one.missed for one in chosen],
-        [100.0 * max(one.missed - wide, 0.0) for one, wide in zip(chosen, error, strict=True)],
-        [100.0 * (one.missed + wide) for one, wide in zip(chosen, error, strict=True)],
-        zero=100.0 * (1.0 - level),
+        [one.missed for one in chosen],
+        [max(one.missed - wide, 0.0) for one, wide in zip(chosen, error, strict=True)],
+        [(one.missed + wide) for one, wide in zip(chosen, error, strict=True)],
+        zero=(1.0 - level),
         unit="%",
     )
 
