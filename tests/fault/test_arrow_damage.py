@@ -259,7 +259,8 @@ def test_in_a_program_that_is_not_python_itself_the_file_is_read_in_place(tmp_pa
 
 
 PARENT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits that it is ignored
 from pathlib import Path
 from htfi.arrow.parquet_file import ParquetFile
 file = ParquetFile(Path(sys.argv[1]))
@@ -308,7 +309,10 @@ def test_the_reader_ends_with_a_process_that_is_killed(tmp_path):
 def test_an_interruption_ends_both_and_the_reader_says_nothing(tmp_path):
     parent, child = start_parent(large(tmp_path), "go on")
     os.killpg(parent.pid, signal.SIGINT)
-    _, said = parent.communicate(timeout=20)
+    try:
+        _, said = parent.communicate(timeout=20)
+    finally:
+        parent.kill()
     assert parent.returncode == -signal.SIGINT
     assert said.decode().splitlines()[-1] == "KeyboardInterrupt"
     assert said.count(b"Traceback") == 1
