@@ -259,8 +259,8 @@ def test_settings_are_read_from_one_file(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("port = 99999\n[session]", "fix.port must be at least 0 and at most 65,535"),
-        ("portt = 1\n[session]", "portt is no setting"),
-        ('[session]\nsender = "A"\ntarget = "B"\nheartbeat = 1', "session.heartbeat is no setting"),
+        ("portt = 1\n[session]", "fix: unknown key 'portt': the keys are session, host, port"),
+        ('[session]\nsender = "A"\ntarget = "B"\nheartbeat = 1', "did you mean 'heartbeat_s'?"),
         ('[session]\nsender = ""\ntarget = "B"', "fix.session.sender must be 1 to 64 long"),
         ('[session]\nsender = "A"\ntarget = "B"\nversion = "FIX.9"', "fix.version is 'FIX.9'"),
         ('[session]\nsender = "A"\ntarget = "B"\npassword = "x"', "name a file with it in password_file"),

@@ -4,13 +4,13 @@ import ssl
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import check_bounds, check_values, setting
+from htfi.domain.settings import check_bounds, check_value, setting
 from htfi.execution.fix.config import FixSession, Seconds
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]
@@ -76,19 +76,12 @@ def read_endpoint(path: Path) -> FixEndpoint:
         raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path}: is no TOML: {error}") from error
-    _refuse_unknown(path, table, FixEndpoint, "")
-    for name, kind in (("session", FixSession), ("tls", FixTls), ("orders", FixOrders)):
-        if isinstance(table.get(name), dict):
-            _refuse_unknown(path, table[name], kind, f"{name}.")
     if not isinstance(table.get("session"), dict):
         raise InvalidInput(f"{path}: the table [session] is missing: it names sender and target")
     if "password" in table["session"]:
         raise InvalidInput(f"{path}: session.password: name a file with it in password_file")
     try:
-        check_values("fix", FixEndpoint, table)
-        check_values("fix.session", FixSession, table["session"])
-        if isinstance(table.get("orders"), dict):
-            check_values("fix.orders", FixOrders, table["orders"])
+        check_value("fix", table, FixEndpoint)
         endpoint = msgspec.convert(table, FixEndpoint)
     except (InvalidInput, msgspec.ValidationError) as error:
         raise InvalidInput(f"{path}: {error}") from error
@@ -126,10 +119,3 @@ def tls_context(tls: FixTls, *, is_acceptor: bool) -> ssl.SSLContext:
     except (OSError, ssl.SSLError) as error:
         raise InvalidInput(f"fix.tls: certificate, key or authorities cannot be used: {error}") from error
     return context
-
-
-def _refuse_unknown(path: Path, table: dict[str, Any], kind: Any, where: str) -> None:
-    known = set(kind.__dataclass_fields__)
-    unknown = sorted(set(table) - known)
-    if unknown:
-        raise InvalidInput(f"{path}: {where}{unknown[0]} is no setting: there are {', '.join(sorted(known))}")
