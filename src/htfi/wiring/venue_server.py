@@ -7,24 +7,29 @@ the rest are sent at the next logon. When the connection broke is noted beside i
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from htfi.adapters.fix.connections import Acceptor
 from htfi.adapters.fix.journal import MessageJournal
 from htfi.adapters.fix.runner import SessionRunner
-from htfi.adapters.fix.settings import FixEndpoint, read_endpoint
+from htfi.adapters.fix.settings import FixEndpoint, market_data_endpoint, read_endpoint
+from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.files import open_private
 from htfi.execution.fix.dictionary import Dictionary, load_dictionary
 from htfi.execution.fix.events import NotSent
 from htfi.execution.fix.messages import FixMessage, decode
 from htfi.execution.fix.order_codes import Composed
+from htfi.execution.fix.price_messages import Price
 from htfi.execution.instruments import Instrument, instrument_of
 from htfi.simulation.venue.fix_venue import FixVenue
 from htfi.wiring.settings import Settings
+from htfi.wiring.venue_prices import PriceFiles, PricePlace, PricePublisher
 
 INTERRUPTIONS = "interruptions.txt"  # after how many received messages the connection broke, a line each
+PRICE_PLACES = "prices.txt"  # of a venue with prices and a clock of its own: a line for each message received
 
 
 class ServedVenue:
@@ -38,18 +43,34 @@ class ServedVenue:
         show: Callable[[str], None],
         *,
         cancel_on_disconnect: bool,
+        own_clock: tuple[PriceFiles, PricePublisher] | None = None,
     ) -> None:
-        """Raises: IntegrityError where the journal holds other answers than follow from what it received."""
+        """`own_clock`: the prices that the venue trades on as it publishes them.
+
+        Raises: IntegrityError where the journal holds other answers than follow from what it received.
+        """
         self._venue, self._dictionary, self._show = venue, dictionary, show
+        self._own_clock = own_clock
+        self._places = journal.folder / PRICE_PLACES
+        self._runner: SessionRunner | None = None
         self._cancel_on_disconnect = cancel_on_disconnect
         self._path = journal.folder / INTERRUPTIONS
         self._unsent: deque[Composed] = deque()
         self._num_received = 0
         self._is_first_logon = True
         self._make_again(journal)
+        if own_clock is not None:
+            own_clock[1].on_price, own_clock[1].on_new_run = self._trade_on, venue.begin_again
+
+    def _trade_on(self, price: Price) -> None:
+        """A price that was published."""
+        self._unsent.extend(self._venue.publish(price))
+        if self._runner is not None:
+            self._send(self._runner)
 
     def on_logon(self, runner: SessionRunner) -> None:
         """Send what is left; cancel first what was open when the connection broke."""
+        self._runner = runner
         self._show(f"{runner.settings.target} has logged on")
         if self._cancel_on_disconnect and self._venue.has_open_orders:
             self._note_interruption()
@@ -59,6 +80,9 @@ class ServedVenue:
     def on_message(self, runner: SessionRunner, message: FixMessage) -> None:
         """Answer a message of the client."""
         self._num_received += 1
+        if self._own_clock is not None:
+            place = self._own_clock[1].place
+            self._note(self._places, f"{self._num_received} {place.number} {place.run}")
         if message.msg_type in ("D", "F", "G", "q"):
             self._show(_words(message))
         self._unsent.extend(self._venue.handle(message))
@@ -79,11 +103,14 @@ class ServedVenue:
     def _make_again(self, journal: MessageJournal) -> None:
         sent = deque(journal.sent_since(0, 1))
         interruptions = deque(self._interruptions())
+        prices = _OwnPrices(self._venue, self._own_clock, self._lines(self._places))
         for frame in journal.received_since(0, 1):
-            self._interrupt_again(interruptions)
+            self._interrupt_again(interruptions, prices)
             self._num_received += 1
+            self._unsent.extend(prices.before_message(self._num_received))
             self._unsent.extend(self._venue.handle(self._decoded(frame)))
-        self._interrupt_again(interruptions)
+        self._interrupt_again(interruptions, prices)
+        self._unsent.extend(prices.rest())
         while sent:
             earlier = self._decoded(sent.popleft())
             if not self._unsent or _essence(earlier.msg_type, earlier.by_tag) != _essence(
@@ -95,30 +122,44 @@ class ServedVenue:
                 )
             self._unsent.popleft()
 
-    def _interrupt_again(self, interruptions: deque[int]) -> None:
-        while interruptions and interruptions[0] == self._num_received:
-            interruptions.popleft()
+    def _interrupt_again(
+        self, interruptions: "deque[tuple[int, PricePlace | None]]", prices: "_OwnPrices"
+    ) -> None:
+        while interruptions and interruptions[0][0] == self._num_received:
+            _, place = interruptions.popleft()
+            if place is not None:
+                self._unsent.extend(prices.up_to(place))
             self._unsent.extend(self._venue.interrupt())
 
-    def _interruptions(self) -> list[int]:
+    def _interruptions(self) -> list[tuple[int, PricePlace | None]]:
+        """After how many received messages, and on which prices by then, where they are the venue's own."""
         try:
-            lines = self._path.read_text().split("\n")[:-1] if self._path.exists() else []
-            return [int(line) for line in lines]
-        except OSError as error:
-            raise DependencyUnavailable(f"{self._path}: cannot be read: {error.strerror}") from error
+            lines = [line.split(" ") for line in self._lines(self._path)]
+            return [(int(line[0]), PricePlace(line[2], int(line[1])) if line[2:] else None) for line in lines]
         except ValueError as error:
             raise IntegrityError(f"{self._path} was altered: restore it from a copy") from error
 
-    def _note_interruption(self) -> None:
+    def _lines(self, path: Path) -> list[str]:
         try:
-            file = open_private(self._path, os.O_WRONLY | os.O_APPEND)
+            return path.read_text().split("\n")[:-1] if path.exists() else []
+        except OSError as error:
+            raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
+
+    def _note_interruption(self) -> None:
+        place = None if self._own_clock is None else self._own_clock[1].place
+        at = "" if place is None else f" {place.number} {place.run}"
+        self._note(self._path, f"{self._num_received}{at}")
+
+    def _note(self, path: Path, line: str) -> None:
+        try:
+            file = open_private(path, os.O_WRONLY | os.O_APPEND)
             try:
-                os.write(file, f"{self._num_received}\n".encode())
+                os.write(file, f"{line}\n".encode())
                 os.fdatasync(file)
             finally:
                 os.close(file)
         except OSError as error:
-            raise DependencyUnavailable(f"{self._path}: cannot be written: {error.strerror}") from error
+            raise DependencyUnavailable(f"{path}: cannot be written: {error.strerror}") from error
 
     def _decoded(self, frame: bytes) -> FixMessage:
         message = decode(frame, self._dictionary)
@@ -126,11 +167,58 @@ class ServedVenue:
         return message
 
 
+class _OwnPrices:
+    """Trades again on the prices that an earlier process had published before each message that it received."""
+
+    def __init__(
+        self, venue: FixVenue, own_clock: tuple[PriceFiles, PricePublisher] | None, lines: Sequence[str]
+    ) -> None:
+        self._venue, self._own_clock = venue, own_clock
+        self._places: dict[int, PricePlace] = {}
+        for line in lines:
+            received, number, *run = line.split(" ")
+            self._places[int(received)] = PricePlace("".join(run), int(number))
+        self._at = PricePlace()
+        self._prices: Iterator[tuple[int, Price]] = iter(())
+
+    def before_message(self, num_received: int) -> list[Composed]:
+        """What followed from the prices before a message."""
+        return self.up_to(self._places.get(num_received, self._at))
+
+    def rest(self) -> list[Composed]:
+        """What followed from the others."""
+        return self.up_to(self._own_clock[1].place) if self._own_clock is not None else []
+
+    def up_to(self, place: PricePlace) -> list[Composed]:
+        """What followed from the prices up to one."""
+        sent: list[Composed] = []
+        if self._own_clock is None:
+            return sent
+        if place.run != self._at.run:
+            self._at = PricePlace(place.run)
+            self._venue.begin_again()
+            self._prices = self._own_clock[0].prices("again")
+        while self._at.number < place.number and (following := next(self._prices, None)) is not None:
+            self._at.number, price = following
+            sent += self._venue.publish(price)
+        return sent
+
+
 class VenueServer:
     """A simulated venue that listens. `close` ends `serve`."""
 
-    def __init__(self, endpoint: FixEndpoint, settings: Settings, show: Callable[[str], None]) -> None:
-        """Raises: DependencyUnavailable where another process has the journal; IntegrityError."""
+    def __init__(
+        self,
+        endpoint: FixEndpoint,
+        settings: Settings,
+        show: Callable[[str], None],
+        files: PriceFiles | None = None,
+        pace: float | None = None,
+    ) -> None:
+        """`files` are the venue's own prices, published at the `pace`.
+
+        Raises: DependencyUnavailable where another process has the journal; IntegrityError.
+        """
         self._endpoint = endpoint
         self._show = show
         dictionary = load_dictionary(endpoint.session.dictionary_name)
@@ -140,22 +228,49 @@ class VenueServer:
             return instrument_of(settings.trading.terms(symbol, 0))
 
         self.name = settings.trading.venue
-        venue = FixVenue(self.name, settings.venue, terms, dictionary)
+        shares_clock = endpoint.orders.shares_clock
+        venue = FixVenue(
+            self.name,
+            settings.venue,
+            terms,
+            dictionary,
+            None if files is None else partial(files.prices, "trade"),
+            shares_clock=shares_clock,
+        )
+        self.prices_words = ""
+        self._publisher, self._price_runner = self._open_prices(files, dictionary, pace)
+        own_clock = None
+        if files is not None and self._publisher is not None and not shares_clock:
+            own_clock = files, self._publisher
         served = ServedVenue(
             venue,
             self._journal,
             dictionary,
             show,
             cancel_on_disconnect=endpoint.orders.cancel_on_disconnect,
+            own_clock=own_clock,
         )
         self._runner = SessionRunner(endpoint.session, self._journal, served)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_closed: asyncio.Event = asyncio.Event()
 
+    def _open_prices(
+        self, files: PriceFiles | None, dictionary: Dictionary, pace: float | None
+    ) -> tuple[PricePublisher | None, SessionRunner | None]:
+        """The session for prices, where the venue has some."""
+        if files is None:
+            return None, None
+        endpoint = market_data_endpoint(self._endpoint)
+        journal = MessageJournal(Path(endpoint.journal), sync=False)
+        publisher = PricePublisher(files, journal, dictionary, self._show, pace)
+        return publisher, SessionRunner(endpoint.session, journal, publisher)
+
     def serve(self) -> None:
         """Listen until `close`. Raises: DependencyUnavailable."""
         asyncio.run(self._serve())
         self._journal.close()
+        if self._price_runner is not None:
+            self._price_runner.journal.close()
 
     def close(self) -> None:
         """Log out and end."""
@@ -164,23 +279,57 @@ class VenueServer:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        acceptor = Acceptor([self._runner], self._endpoint.tls)
+        runners = [one for one in (self._runner, self._price_runner) if one is not None]
+        acceptor = Acceptor(runners, self._endpoint.tls)
         port = await acceptor.listen(self._endpoint.host, self._endpoint.port)
         session = self._endpoint.session
         self._show(
             f"venue {self.name} is ready at {self._endpoint.host}:{port} for {session.target} by {session.version}, "
-            f"as {session.sender}"
+            f"as {session.sender}{self.prices_words}"
         )
-        await self._is_closed.wait()
+        tasks: set[asyncio.Task[object]] = {asyncio.create_task(self._is_closed.wait())}
+        if self._publisher is not None:
+            tasks.add(asyncio.create_task(self._publisher.run()))
+        done, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in left:
+            task.cancel()
         await acceptor.close()
+        for task in done:
+            task.result()
 
 
-def open_venue_server(path: Path, settings: Settings, show: Callable[[str], None]) -> VenueServer:
-    """The venue of a TOML file, not listening yet. Raises: InvalidInput, DependencyUnavailable, IntegrityError."""
+def open_venue_server(
+    path: Path,
+    settings: Settings,
+    show: Callable[[str], None],
+    files: Sequence[str] = (),
+    mapping: Path | None = None,
+    pace: float | None = None,
+) -> VenueServer:
+    """The venue of a TOML file, not listening yet, with the prices of files where they are named.
+
+    Raises: InvalidInput, DependencyUnavailable, IntegrityError.
+    """
     endpoint = read_endpoint(path)
     if endpoint.session.initiator:
         raise InvalidInput(f"{path}: session.initiator is true: a venue accepts, so say initiator = false")
-    return VenueServer(endpoint, settings, show)
+    if not files and mapping is None:
+        if endpoint.market_data is not None or endpoint.orders.shares_clock:
+            raise InvalidInput(
+                f"{path}: market_data and orders.shares_clock are for a venue with prices of its own: name their files"
+            )
+        return VenueServer(endpoint, settings, show)
+    if endpoint.market_data is None or market_data_endpoint(endpoint).journal == endpoint.journal:
+        raise InvalidInput(
+            f"{path}: market_data.target is missing: prices go over a session of their own, to another client's name"
+        )
+    if endpoint.orders.send_prices:
+        raise InvalidInput(f"{path}: orders.send_prices is for a venue without prices: leave it out")
+    prices = PriceFiles(files, mapping, Path(market_data_endpoint(endpoint).journal) / "prices")
+    server = VenueServer(endpoint, settings, show, prices, pace)
+    symbols = ", ".join(list(prices.symbols)[:5]) + (" …" if len(prices.symbols) > 5 else "")
+    server.prices_words = f"; it publishes {counted(sum(prices.symbols.values()), 'price')} of {symbols}"
+    return server
 
 
 def _essence(kind: str, fields: dict[int, str]) -> tuple[str, ...]:

@@ -89,6 +89,16 @@ class SessionRunner:
         return self._driver.state.phase is ConnectionPhase.LOGGED_ON
 
     @property
+    def num_unsent_bytes(self) -> int:
+        """Bytes that the connection has not taken yet."""
+        size = getattr(self._transport, "get_write_buffer_size", None)
+        return 0 if size is None else int(size())
+
+    def watch_refused(self, on_refused: Callable[[str, bytes], None]) -> None:
+        """Tell of each message that comes and is refused by the session: why, and its bytes."""
+        self._driver.on_refused = on_refused
+
+    @property
     def next_out(self) -> int:
         return self._driver.state.next_out
 

@@ -102,6 +102,7 @@ def command(
     embedded sample.
     """
     from htfi.apps.cli.run import execute_run, served_settings
+    from htfi.wiring.market_data import prices_of
     from htfi.wiring.settings import override, with_venues
 
     served = served_settings(settings_file, governance, bar=bar, target=target, draft=draft)
@@ -114,6 +115,8 @@ def command(
         settings = override(settings, "trading", algorithm=algorithm)
     if venues_file is not None:
         settings = with_venues(settings, venues_file)
+    if venue_file is not None:
+        files = (*prices_of(venue_file), *files)
     if not files and mapping is None and "*" in settings.trading.symbols:
         settings = override(settings, "trading", symbols=SAMPLE_SYMBOLS)
     execute_run(
