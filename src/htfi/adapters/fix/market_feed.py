@@ -118,16 +118,18 @@ class MarketDataReceiver:
     def _watch_connection(self) -> None:
         """Say when the session breaks, and subscribe when it is back."""
         why = self._session.why_down
-        if why and not self._is_down:
+        is_new = not why and self._session.num_logons != self._num_subscribed
+        was_down = self._is_down or bool(is_new and self._num_subscribed)  # it may have been short
+        if not self._is_down and (why or was_down):
             self._is_down = True
             self._notify(
-                f"{self._session.name}: no prices ({why}): what is known of "
+                f"{self._session.name}: no prices ({why or self._session.last_end}): what is known of "
                 f"{counted(len(self._settings.symbols), 'instrument')} grows stale until it is back"
             )
-        if why or self._session.num_logons == self._num_subscribed:
+        if not is_new:
             self._watch_silence(is_up=not why)
             return
-        if self._is_down:
+        if was_down:
             self._notify(f"{self._session.name}: prices are back")
         self._is_down, self._num_subscribed = False, self._session.num_logons
         self._refused.clear()
@@ -147,7 +149,9 @@ class MarketDataReceiver:
 
     def _take(self, messages: Sequence[FixMessage]) -> bool:
         """Write the rows of messages; whether more will come. Raises: DependencyUnavailable, InvalidInput."""
-        rows: list[Row] = []
+        with self._lock:
+            refused, self._set_aside = self._set_aside, []
+        rows: list[Row] = [row | {"n": self._num_handled} for row in refused]
         is_open = True
         for message in messages:
             self._num_handled += 1
@@ -158,9 +162,6 @@ class MarketDataReceiver:
                 is_open = read_session_status(message) is not SessionPhase.CLOSED
             if not is_open:
                 break
-        with self._lock:
-            refused, self._set_aside = self._set_aside, []
-        rows += [row | {"n": self._num_handled} for row in refused]
         if rows:
             lines = [self._encode(row) for row in rows]
             self._inbox.append([(line, len(line)) for line in lines])

@@ -127,6 +127,11 @@ class SessionThread:
             return ""
         return f"cannot connect: {self._initiator.problem}" if self._initiator.problem else self._why_down
 
+    @property
+    def last_end(self) -> str:
+        """Why the connection ended last."""
+        return self._why_down
+
     def close(self) -> None:
         """Log out and end the thread."""
         if self._loop is not None and self._thread.is_alive():

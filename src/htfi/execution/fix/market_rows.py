@@ -107,6 +107,7 @@ class MarketRows:
             sign = 1.0 if side == "bid" else -1.0
             if side not in quoted or sign * price > sign * quoted[side]:  # the best, where it shows several
                 size = _number(entry, 271)
+                quoted.pop(f"{side}_size", None)
                 quoted |= {side: price} if size is None else {side: price, f"{side}_size": size}
         rows: list[Row] = []
         for market, quoted in shown.items():
