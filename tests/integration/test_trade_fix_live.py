@@ -19,6 +19,7 @@ from fix_counterparty import (
     report,
 )
 from fix_venue import free_port, write_session
+from htfi.adapters.fix.session_thread import SessionThread
 from htfi.adapters.stores.order_log import ORDERS, read_order_log
 from htfi.apps.cli.main import cli
 from htfi.domain.orders import (
@@ -159,6 +160,30 @@ def test_a_venue_that_refuses_every_cancel_is_asked_once_for_each_item_of_the_fe
         live.trade()
     cancels = [one for one in venue.requests if one.msg_type == "F"]
     assert 2 < len(cancels) <= 2 * 64
+
+
+def test_an_order_that_is_never_answered_is_waited_for_once(
+    prices: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = Live(tmp_path, first_rows(prices, tmp_path, 64), "answer_wait_s = 0.3")
+    waits: list[float] = []
+    wait = SessionThread.next_message
+
+    def next_message(self: SessionThread, wait_s: float = 0.0) -> FixMessage | None:
+        message = wait(self, wait_s)
+        if message is None and wait_s:
+            waits.append(wait_s)
+        return message
+
+    monkeypatch.setattr(SessionThread, "next_message", next_message)
+
+    def forget_the_first(venue: Counterparty, message: FixMessage) -> list[Composed]:
+        return [] if message.get(11) == venue.requests[0].get(11) else leave_open(venue, message)
+
+    with counterparty(tmp_path, live.port, forget_the_first) as venue:
+        live.trade()
+    assert len(venue.requests) > 8
+    assert len(waits) == 1  # in vain
 
 
 def test_a_new_order_is_refused_while_the_session_is_down_and_goes_nowhere_later(

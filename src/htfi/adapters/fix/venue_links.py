@@ -64,7 +64,7 @@ class LiveVenueLink:
         self._markets: deque[MarketSnapshot] = deque()
         self._events: deque[OrderEvent] = deque()
         self._refusals: list[OrderEvent] = []
-        self._answers_by_s = 0.0
+        self._answers_by_s: dict[str, float] = {}  # until when a request's answer is waited for, by ClOrdID
         self._num_handled = 0
 
     def list_instrument(self, instrument: Instrument) -> None:
@@ -100,7 +100,7 @@ class LiveVenueLink:
             self._refuse(request, f"{self._session.name} is down: {self._session.why_down}")
             return
         self._orders.note_number(number, cl_ord_id)
-        self._answers_by_s = time.monotonic() + self._settings.answer_wait_s
+        self._answers_by_s[cl_ord_id] = time.monotonic() + self._settings.answer_wait_s
 
     def next(self, until_ns: int) -> OrderEvent | None:
         """Market data, then what this turn of the run has recorded, then what has come; waits for open answers."""
@@ -154,12 +154,21 @@ class LiveVenueLink:
 
     def _next_event(self, *, wait: bool) -> OrderEvent | None:
         while not self._events:
-            left_s = self._answers_by_s - time.monotonic() if wait and self._orders.num_unanswered else 0.0
-            message = self._session.next_message(max(0.0, left_s))
+            message = self._session.next_message(self._left_s() if wait else 0.0)
             if message is None:
                 return None
             self._events.extend(self._orders.read(message))
         return self._events.popleft()
+
+    def _left_s(self) -> float:
+        """How long an answer is still waited for: each request's once, whether or not it comes."""
+        now_s = time.monotonic()
+        self._answers_by_s = {
+            one: by_s
+            for one, by_s in self._answers_by_s.items()
+            if by_s > now_s and self._orders.is_unanswered(one)
+        }
+        return max(self._answers_by_s.values(), default=now_s) - now_s
 
     def _stamped(self, event: OrderEvent, at_ns: int) -> OrderEvent:
         turn = self._turn.number
