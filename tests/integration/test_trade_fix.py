@@ -103,7 +103,7 @@ def trade_on_paper(paper: Path, folder: Path) -> None:
 def test_a_venue_that_is_not_there_is_one_line_and_the_run_goes_on_later(paper: Path, tmp_path: Path) -> None:
     venue, client = sessions(tmp_path)
     client.write_text(client.read_text() + "logon_wait_s = 0.1\n")
-    with pytest.raises(DependencyUnavailable, match=r"is down .*start the venue with `htfi venue serve`"):
+    with pytest.raises(DependencyUnavailable, match=r"is down .*or start the venue with `htfi venue serve`"):
         trade(paper, tmp_path / "run", client)
     client.write_text(client.read_text().replace("logon_wait_s = 0.1", ""))
     with served(venue):

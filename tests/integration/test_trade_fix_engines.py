@@ -15,7 +15,7 @@ from test_trade_command import say, write_prices
 
 from fix_venue import free_port, write_session
 from htfi.adapters.stores.order_log import ORDERS, read_order_log
-from htfi.domain.orders import MassCancelRequest, NewOrder, OrderCanceled, OrderFilled
+from htfi.domain.orders import MassCancelRequest, NewOrder, OrderCanceled, OrderFilled, OrderRejected
 from htfi.wiring.trading import read_accounts
 
 MadeOnce = Any
@@ -84,8 +84,11 @@ def test_a_run_at_a_venue_of_another_engine_holds_what_that_has_done(
         tmp_path / "fix.toml", port, is_venue=False, version=version, orders="logon_wait_s = 20.0"
     )  # the engine begins to listen meanwhile
     resets = str(engine == "jspurefix").lower()  # which begins its numbers anew with each connection
-    client.write_text(
-        client.read_text().replace('target = "XSIM"', f'target = "PEER"\nreset_on_logon = {resets}')
+    text = (
+        client.read_text().replace("reconnect_s = 0.02", "reconnect_s = 0.5").replace("_s = 0.05", "_s = 0.5")
+    )
+    client.write_text(  # jspurefix does not answer who is back before it has ended the session
+        text.replace('target = "XSIM"', f'target = "PEER"\nreset_on_logon = {resets}')
     )
     words = ("trade", prices, "--venue", client, "--out", run, "--plain", "--no-report", "--outputs", "jsonl")
     with venue(engine, str(port), version, behaviour, str(break_at)) as said:
@@ -96,7 +99,10 @@ def test_a_run_at_a_venue_of_another_engine_holds_what_that_has_done(
     assert [one for one in said if "problem" in one] == []
     events = list(read_order_log(run))
     sent = [one["order"].partition("-")[2] for one in said if "order" in one and "fill" not in one]
-    assert sent == [one.order_id for one in events if isinstance(one, NewOrder)]
+    refused = {one.order_id for one in events if isinstance(one, OrderRejected)}  # by the gate
+    assert sent == [
+        one.order_id for one in events if isinstance(one, NewOrder) and one.order_id not in refused
+    ]
     assert len(sent) > 10
     fills = {one["fill"]: one["lots"] for one in said if "fill" in one}
     assert {one.exec_id: one.quantity for one in events if isinstance(one, OrderFilled)} == fills
@@ -110,6 +116,6 @@ def test_a_run_at_a_venue_of_another_engine_holds_what_that_has_done(
     assert len(interruptions) == (1 if break_at and behaviour == "open" else 0)
     assert "positions add up" in say("ledger", "verify", run)
     if fills:
-        assert "no break" in say(
+        assert ": 0 breaks" in say(
             "orders", "reconcile", run, "--drop-copy", drop_copy(tmp_path / "copy.csv", said)
         )

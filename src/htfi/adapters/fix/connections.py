@@ -82,7 +82,12 @@ class _Accepted(_Connection):
         if self._transport is None or self._transport.is_closing():
             return
         if runner is None or runner.is_connected:
-            self.end(f"{key} is {'logged on already' if runner else 'no session here'}")
+            who = (
+                "what came first"
+                if key is None
+                else f"a Logon of {key.target} to {key.sender} by {key.begin_string}"
+            )
+            self.end(f"{who}: {'it is logged on already' if runner else 'there is no such session here'}")
             return
         self._forget_timeout()
         self.runner = runner
@@ -121,7 +126,10 @@ class Acceptor:
         try:
             self._server = await loop.create_server(lambda: _Accepted(self), host, port, ssl=self._context)
         except OSError as error:
-            raise DependencyUnavailable(f"cannot listen on {host}:{port}: {error.strerror}") from error
+            why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+            raise DependencyUnavailable(
+                f"cannot listen on {host}:{port}: {why}: choose another address or port, or end who listens there"
+            ) from error
         return int(self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:

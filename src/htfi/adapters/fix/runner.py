@@ -127,6 +127,8 @@ class SessionRunner:
         """The connection has ended."""
         if self._transport is None:
             return
+        if self._driver.state.phase is ConnectionPhase.LOGON_AWAITED:
+            why += " before the logon: check sender, target and TLS of both sides, and that no other process is it"
         self._transport = None
         self._perform(Disconnected(self._now()))
         self._driver.outgoing.clear()

@@ -161,6 +161,9 @@ def market_data_endpoint(endpoint: FixEndpoint) -> FixEndpoint:
 
 def tls_context(tls: FixTls, *, is_acceptor: bool) -> ssl.SSLContext:
     """TLS 1.2 or later. An acceptor with authorities asks for the initiator's certificate. Raises: InvalidInput."""
+    for name in ("certificate", "key", "authorities"):
+        if (file := getattr(tls, name)) and not Path(file).is_file():
+            raise InvalidInput(f"fix.tls.{name}: {file} is not there: check the path")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if is_acceptor else ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
@@ -174,5 +177,7 @@ def tls_context(tls: FixTls, *, is_acceptor: bool) -> ssl.SSLContext:
         elif not is_acceptor:
             context.load_default_certs()
     except (OSError, ssl.SSLError) as error:
+        if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
+            raise InvalidInput(f"fix.tls.key: {tls.key} is not the key of {tls.certificate}") from error
         raise InvalidInput(f"fix.tls: certificate, key or authorities cannot be used: {error}") from error
     return context

@@ -271,8 +271,8 @@ class SteppedVenueLink:
         number = posted(self._session, composed)
         if isinstance(number, NotSent):
             raise DependencyUnavailable(
-                f"{self._session.name} is down ({self._session.why_down}): start the venue with "
-                "`htfi venue serve` and run the same command again"
+                f"{self._session.name} is down ({self._session.why_down}): mend that, or start the venue with "
+                "`htfi venue serve`, and run the same command again"
             )
         return number
 
