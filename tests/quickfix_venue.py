@@ -146,15 +146,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = fix.SessionSettings(settings_file(Path(folder)))
         store = fix.FileStoreFactory(settings)
-        engine = fix.SocketAcceptor(application, store, settings)
-        engine.start()
         while True:
-            time.sleep(0.01)
-            if application.must_break:
-                application.must_break = False
-                engine.stop(True)  # breaks the connection off; the store has the numbers
-                engine = fix.SocketAcceptor(application, store, settings)
-                engine.start()
+            engine = fix.SocketAcceptor(application, store, settings)
+            engine.start()
+            while not application.must_break:
+                time.sleep(0.01)
+            application.must_break = False
+            engine.stop(True)  # breaks the connection off; the store has the numbers
+            del engine  # a session may be there once
 
 
 if __name__ == "__main__":
