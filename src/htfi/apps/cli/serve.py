@@ -9,9 +9,9 @@ from htfi.domain.errors import InvalidInput, require_extra
 
 EPILOG = """\b
 Examples:
-  htfi serve                                  the embedded sample, then http://127.0.0.1:8350
-  htfi serve prices.csv news.jsonl --out run1 a run of your files, served as it goes
-  htfi serve --follow run1                    a run that goes on elsewhere, or has ended
+  htfi serve                       a run of the embedded sample
+  htfi serve prices.csv --out run1 a run of your files, as it goes
+  htfi serve --follow run1         a run that goes on elsewhere, or has ended
 """
 
 
@@ -70,7 +70,7 @@ def command(
         if pace is not None:
             arguments += ["--pace", str(pace)]
         run = RunProcess(arguments, served, lambda line: click.echo(f"htfi: {line}", err=True))
-    click.echo(f"htfi: http://{host}:{port} serves {served}")
+    click.echo(f"htfi: http://{host}:{port} is ready: {served}")
     try:
         serve(served, listening)
     finally:

@@ -8,10 +8,13 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 
 from htfi import __version__
-from htfi.apps.service import record_routes, streams, tiles
+from htfi.apps.service import ask_routes, record_routes, streams, tiles
 from htfi.apps.service.live_record import LiveRecord
 from htfi.apps.service.problems import add_problems
 from htfi.apps.service.record_routes import json_response, record_of
+from htfi.apps.service.representations import SHAPES, Health
+from htfi.apps.service.schema import add_schemas, gives
+from htfi.apps.service.worker import AnswerProcess, ForecastQuestion, ScenarioQuestion
 from htfi.wiring.service.record import is_followed_run_live
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -28,13 +31,14 @@ _HEADERS = (
 
 def create_app(folder: Path) -> FastAPI:
     """The application that serves the run in a folder; it follows the run while it is up."""
-    record = LiveRecord(folder)
+    record, worker = LiveRecord(folder), AnswerProcess(folder)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
         record.open()
         yield
         await record.close()
+        await worker.close()
 
     app = FastAPI(
         title="HTFI",
@@ -44,14 +48,20 @@ def create_app(folder: Path) -> FastAPI:
         redoc_url=None,
         openapi_url="/v1/openapi.json",
     )
-    app.state.record = record
+    app.state.record, app.state.worker = record, worker
     add_problems(app)
+    add_schemas(app, (*SHAPES, ForecastQuestion, ScenarioQuestion))
     app.include_router(record_routes.router, prefix="/v1")
     app.include_router(streams.router, prefix="/v1")
+    app.include_router(ask_routes.router, prefix="/v1")
     app.include_router(tiles.router)
     app.add_middleware(SecurityHeaders)
     app.add_api_route(
-        "/v1/health", _health, methods=["GET"], summary="Whether the service and its run are well"
+        "/v1/health",
+        _health,
+        methods=["GET"],
+        summary="Whether the service and its run are well",
+        responses=gives(Health),
     )
     return app
 
@@ -74,13 +84,14 @@ class SecurityHeaders:
 async def _health(request: Request) -> Response:
     record = record_of(request)
     is_well = record.failure is None
-    body = {
-        "status": "ok" if is_well else "failed",
-        "reason": "" if is_well else str(record.failure),
-        "is_running": is_followed_run_live(record.folder),
-        "num_entries": record.size,
-        "num_series": len(record.series),
-    }
-    response = json_response(body)
+    response = json_response(
+        Health(
+            "ok" if is_well else "failed",
+            "" if is_well else str(record.failure),
+            is_followed_run_live(record.folder),
+            record.size,
+            len(record.series),
+        )
+    )
     response.status_code = 200 if is_well else 503
     return response

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from htfi.apps.service.problems import NotFound
 from htfi.domain.errors import HtfiError
-from htfi.wiring.service.record import RecordedLine, RecordFollower, RecordReader, ledger_size
+from htfi.wiring.service.record import RecordedLine, RecordFollower, ServedRecordReader, ledger_size
 
 _NUM_KEPT = 4_096  # newest lines
 _NUM_INDEXED = 20_000  # newest entries whose series are known from the start
@@ -47,7 +47,7 @@ class LiveRecord:
         self.failure: HtfiError | None = None
         self._kept: deque[bytes] = deque(maxlen=_NUM_KEPT)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="record reader")
-        self._reader: RecordReader | None = None
+        self._reader: ServedRecordReader | None = None
         self._follower: RecordFollower | None = None
         self._changed: asyncio.Future[None] | None = None
         self._is_closed = False
@@ -87,12 +87,12 @@ class LiveRecord:
             raise NotFound(f"there is no released forecast of {series} yet: GET /v1/series lists the series")
         return known, known.newest
 
-    async def ask(self, question: Callable[[RecordReader], T]) -> T:
+    async def ask(self, question: Callable[[ServedRecordReader], T]) -> T:
         """What the reader answers, in its own thread. Raises: as the question does."""
 
         def answer() -> T:
             if self._reader is None:
-                self._reader = RecordReader(self.folder)
+                self._reader = ServedRecordReader(self.folder)
             return question(self._reader)
 
         return await self._in_reader(answer)
@@ -115,7 +115,8 @@ class LiveRecord:
             else:
                 first, stop = index, min(kept_from, index + _GROUP)
                 lines = [
-                    one.line for one in await self.ask(partial(RecordReader.lines, start=first, stop=stop))
+                    one.line
+                    for one in await self.ask(partial(ServedRecordReader.lines, start=first, stop=stop))
                 ]
             yield index, lines
             index += len(lines)

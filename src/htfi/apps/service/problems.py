@@ -17,17 +17,35 @@ from htfi.domain.errors import (
 )
 
 MEDIA_TYPE = "application/problem+json"
+
+
+class NotFound(HtfiError):
+    """What a path names is not there."""
+
+
+class ServiceBusy(HtfiError):
+    """More is asked than the service answers at once."""
+
+
+class TooLong(HtfiError):
+    """An answer took longer than it may."""
+
+
+class BodyTooLarge(HtfiError):
+    """A request's body is larger than any may be."""
+
+
 _STATUS = {
     InvalidInput: HTTPStatus.UNPROCESSABLE_ENTITY,
     AccessDenied: HTTPStatus.FORBIDDEN,
     IntegrityError: HTTPStatus.INTERNAL_SERVER_ERROR,
     DependencyUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     MissingExtra: HTTPStatus.NOT_IMPLEMENTED,
+    NotFound: HTTPStatus.NOT_FOUND,
+    ServiceBusy: HTTPStatus.SERVICE_UNAVAILABLE,
+    TooLong: HTTPStatus.GATEWAY_TIMEOUT,
+    BodyTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
 }
-
-
-class NotFound(HtfiError):
-    """What a path names is not there."""
 
 
 def problem(
@@ -42,8 +60,9 @@ def problem(
 
 def status_of(error: HtfiError) -> HTTPStatus:
     """The status that an error of ours is answered with."""
-    if isinstance(error, NotFound):
-        return HTTPStatus.NOT_FOUND
+    stated = getattr(error, "status", None)
+    if isinstance(stated, HTTPStatus):
+        return stated
     found = (status for kind, status in _STATUS.items() if isinstance(error, kind))
     return next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
 

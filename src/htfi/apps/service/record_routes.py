@@ -8,11 +8,19 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from htfi.apps.service.live_record import LiveRecord
 from htfi.apps.service.problems import NotFound
-from htfi.apps.service.representations import SeriesBody, explanation_of, forecast_of
+from htfi.apps.service.representations import (
+    ExplanationBody,
+    ForecastBody,
+    ForecastPage,
+    SeriesBody,
+    SeriesPage,
+    explanation_of,
+    forecast_of,
+)
+from htfi.apps.service.schema import JSON, gives
 from htfi.domain.errors import InvalidInput
-from htfi.wiring.service.record import RecordedLine, RecordReader
+from htfi.wiring.service.record import RecordedLine, ServedRecordReader
 
-JSON = "application/json"
 MAX_PAGE = 500
 _SCAN = 1_024  # entries looked at in one step of a search backwards
 _MAX_SCANNED = 50_000  # entries that one request looks at
@@ -34,7 +42,7 @@ def json_response(body: Any, headers: dict[str, str] | None = None) -> Response:
     return Response(msgspec.json.encode(body), media_type=JSON, headers=headers)
 
 
-@router.get("/series", summary="The series of the run")
+@router.get("/series", summary="The series of the run", responses=gives(SeriesPage))
 async def list_series(request: Request) -> Response:
     """Each series that has been decided on, with its newest released decision."""
     record = record_of(request)
@@ -49,10 +57,10 @@ async def list_series(request: Request) -> Response:
         )
         for name, known in sorted(record.series.items())
     ]
-    return json_response({"items": found})
+    return json_response(SeriesPage(found))
 
 
-@router.get("/forecasts", summary="The newest forecast of every series")
+@router.get("/forecasts", summary="The newest forecast of every series", responses=gives(ForecastPage))
 async def list_forecasts(
     request: Request, after: Annotated[str, Query(max_length=200)] = "", limit: Limit = 100
 ) -> Response:
@@ -60,18 +68,19 @@ async def list_forecasts(
     record = record_of(request)
     names = sorted(name for name, known in record.series.items() if known.newest is not None and name > after)
     page = [forecast_of(record.released(name)[1]) for name in names[:limit]]
-    return json_response({"items": page, "next": names[limit - 1] if len(names) > limit else None})
+    return json_response(ForecastPage(page, names[limit - 1] if len(names) > limit else None))
 
 
-@router.get("/forecasts/{symbol}/{interval}", summary="The newest forecast of a series")
+@router.get(
+    "/forecasts/{series:path}", summary="The newest forecast of a series", responses=gives(ForecastBody)
+)
 async def newest_forecast(
     request: Request,
-    symbol: str,
-    interval: str,
+    series: str,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Quantiles and prices for each horizon. `ETag` names the decision: 304 while it is the newest."""
-    known, newest = record_of(request).released(f"{symbol}/{interval}")
+    known, newest = record_of(request).released(series)
     tag = f'"{newest.index}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
     if if_none_match is not None and tag in {one.strip() for one in if_none_match.split(",")}:
@@ -81,16 +90,20 @@ async def newest_forecast(
     return Response(known.body, media_type=JSON, headers=headers)
 
 
-@router.get("/forecasts/{symbol}/{interval}/history", summary="Earlier forecasts of a series, newest first")
+@router.get(
+    "/history/{series:path}",
+    summary="Earlier forecasts of a series, newest first",
+    responses=gives(ForecastPage),
+)
 async def forecast_history(
-    request: Request, symbol: str, interval: str, before: Before = None, limit: Limit = 100
+    request: Request, series: str, before: Before = None, limit: Limit = 100
 ) -> Response:
     """Released forecasts before an index; `next` is the index to ask for older ones."""
-    found, older = await _found(record_of(request), f"{symbol}/{interval}", before, limit, is_released=True)
-    return json_response({"items": [forecast_of(one) for one in found], "next": older})
+    found, older = await _found(record_of(request), series, before, limit, is_released=True)
+    return json_response(ForecastPage([forecast_of(one) for one in found], older))
 
 
-@router.get("/decisions", summary="Decisions, newest first")
+@router.get("/decisions", summary="Decisions, newest first", responses=gives(None))
 async def list_decisions(
     request: Request, symbol: Symbol = "", before: Before = None, limit: Limit = 100
 ) -> Response:
@@ -101,7 +114,7 @@ async def list_decisions(
     return Response(b'{"items":[%s],"next":%s}' % (lines, msgspec.json.encode(older)), media_type=JSON)
 
 
-@router.get("/decisions/{index}", summary="A decision")
+@router.get("/decisions/{index}", summary="A decision", responses=gives(None))
 async def decision(request: Request, index: int) -> Response:
     """By its index in the ledger."""
     one = await _line(record_of(request), index)
@@ -109,19 +122,23 @@ async def decision(request: Request, index: int) -> Response:
     return Response(one.line, media_type=JSON, headers=headers)
 
 
-@router.get("/decisions/{index}/explanation", summary="Why: what became of the news in a decision")
+@router.get(
+    "/decisions/{index}/explanation",
+    summary="Why: what became of the news in a decision",
+    responses=gives(ExplanationBody),
+)
 async def explanation(request: Request, index: int) -> Response:
-    """Section by section, as `htfi ledger explain` prints it."""
+    """ExplanationSection by section, as `htfi ledger explain` prints it."""
     record = record_of(request)
     one = await _line(record, index)
     if one.decision is None:
         raise InvalidInput(f"entry {index} is not released: its reasons are in GET /v1/decisions/{index}")
     return json_response(
-        {"index": index, "sections": await record.ask(lambda reader: explanation_of(reader, index))}
+        ExplanationBody(index, await record.ask(lambda reader: explanation_of(reader, index)))
     )
 
 
-@router.get("/decisions/{index}/proof", summary="That a decision is in the ledger")
+@router.get("/decisions/{index}/proof", summary="That a decision is in the ledger", responses=gives(None))
 async def proof(
     request: Request, index: int, size: Annotated[int | None, Query(ge=1, le=2**62)] = None
 ) -> Response:
@@ -153,7 +170,7 @@ def is_of(decision: str, series: str) -> bool:
 
 
 def find_before(
-    reader: RecordReader, series: str, stop: int, limit: int, *, is_released: bool
+    reader: ServedRecordReader, series: str, stop: int, limit: int, *, is_released: bool
 ) -> tuple[list[RecordedLine], int | None]:
     """Decisions on a series or symbol ('': any) before `stop`, newest first, with the index from which to go on."""
     found: list[RecordedLine] = []

@@ -4,10 +4,10 @@ import math
 
 import msgspec
 
-from htfi.domain.decision import BAND_LEVELS
+from htfi.domain.decision import BAND_LEVELS, Decision
 from htfi.domain.time import format_ns
 from htfi.library.ledgers import explain_entry
-from htfi.wiring.service.record import RecordedLine, RecordReader
+from htfi.wiring.service.record import RecordedLine, ServedRecordReader
 
 
 class Horizon(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class ForecastBody(msgspec.Struct, frozen=True):
     as_of: str
     as_of_ns: int
     decision_id: str
-    index: int  # of its entry in the ledger
+    index: int | None  # of its entry in the ledger; None of what is not recorded
     regime: str
     rung: str
     verdict: str
@@ -42,8 +42,12 @@ class ForecastBody(msgspec.Struct, frozen=True):
 
 def forecast_of(recorded: RecordedLine) -> ForecastBody:
     """The forecast of a released decision."""
-    decision = recorded.decision
-    assert decision is not None
+    assert recorded.decision is not None
+    return forecast_of_decision(recorded.decision, recorded.index)
+
+
+def forecast_of_decision(decision: Decision, index: int | None) -> ForecastBody:
+    """What a decision says of the prices ahead; `index` where it is recorded."""
     forecast, last = decision.forecast, decision.last_price
     low, high = (forecast.levels.index(level) for level in BAND_LEVELS)
     horizons: list[Horizon] = []
@@ -57,7 +61,7 @@ def forecast_of(recorded: RecordedLine) -> ForecastBody:
         as_of=format_ns(decision.as_of_ns),
         as_of_ns=decision.as_of_ns,
         decision_id=decision.id,
-        index=recorded.index,
+        index=index,
         regime=decision.regime.value,
         rung=decision.plan.rung.value,
         verdict=decision.verdict.outcome.value,
@@ -80,13 +84,56 @@ class SeriesBody(msgspec.Struct, frozen=True):
     newest_released: int | None
 
 
-class Section(msgspec.Struct, frozen=True):
+class ExplanationSection(msgspec.Struct, frozen=True):
     """A part of an explanation."""
 
     title: str
     lines: list[str]
 
 
-def explanation_of(reader: RecordReader, index: int) -> list[Section]:
+def explanation_of(reader: ServedRecordReader, index: int) -> list[ExplanationSection]:
     """What became of the news in a decision. Raises: InvalidInput."""
-    return [Section(one.title, list(one.lines)) for one in explain_entry(reader.log, str(index))[1]]
+    return [
+        ExplanationSection(one.title, list(one.lines)) for one in explain_entry(reader.log, str(index))[1]
+    ]
+
+
+class SeriesPage(msgspec.Struct, frozen=True):
+    """The series of a run."""
+
+    items: list[SeriesBody]
+
+
+class ForecastPage(msgspec.Struct, frozen=True):
+    """Forecasts, and what to ask for the next page with: None on the last."""
+
+    items: list[ForecastBody]
+    next: str | int | None
+
+
+class PostedForecasts(msgspec.Struct, frozen=True):
+    """Forecasts of bars that a client posted; of what policy withholds the reasons, by series."""
+
+    items: list[ForecastBody]
+    withheld: dict[str, list[str]]
+    notes: list[str]  # rows set aside, and why
+
+
+class ExplanationBody(msgspec.Struct, frozen=True):
+    """Why a decision is as it is."""
+
+    index: int
+    sections: list[ExplanationSection]
+
+
+class Health(msgspec.Struct, frozen=True):
+    """Whether the service and its run are well."""
+
+    status: str
+    reason: str
+    is_running: bool
+    num_entries: int
+    num_series: int
+
+
+SHAPES = (SeriesPage, ForecastPage, PostedForecasts, ExplanationBody, Health)

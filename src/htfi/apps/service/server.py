@@ -1,8 +1,10 @@
 """The process that answers: uvicorn on one address, until a signal ends it."""
 
+import signal
 import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 
@@ -44,16 +46,26 @@ def serve(folder: Path, listening: socket.socket) -> None:
         access_log=False,
         server_header=False, timeout_graceful_shutdown=_GRACE_S, timeout_keep_alive=30, ws_max_size=1 << 16,
     )  # fmt: skip
-    server = _EndingServer(config, app.state.record.end_streams)
-    server.run(sockets=[listening])
+    _EndingServer(config, app.state.record.end_streams).run(sockets=[listening])
 
 
 class _EndingServer(uvicorn.Server):
-    """Ends streams before it waits for connections."""
+    """Ends streams before it waits for connections; a signal that ends it is not raised again."""
 
-    def __init__(self, config: uvicorn.Config, end_streams: Any) -> None:
+    def __init__(self, config: uvicorn.Config, end_streams: Callable[[], None]) -> None:
         super().__init__(config)
         self._end_streams = end_streams
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        before = {
+            number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._end_streams()

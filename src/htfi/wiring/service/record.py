@@ -53,7 +53,7 @@ class RecordedLine:
         return cls(index, line, decision.series, decision if is_released else None)
 
 
-class RecordReader:
+class ServedRecordReader:
     """Reads a run's ledger for those who ask. Belongs to the thread that made it."""
 
     def __init__(self, folder: Path) -> None:
