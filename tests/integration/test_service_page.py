@@ -105,6 +105,7 @@ def test_new_decision_comes_to_the_page_by_itself(page: Chromium, run: htfi.Run)
     list(run.feed(bars(60, 62)))
     page.wait_for(f"document.querySelector('article').innerText !== {json.dumps(before)}")
     page.wait_for(f"document.querySelector('.decisions a').textContent === '{run.num_decisions - 1}'")
+    assert page.errors == []
 
 
 def test_what_if_is_answered_while_one_types(page: Chromium) -> None:
@@ -187,5 +188,7 @@ def test_service_that_went_away_is_said_and_found_again(folder: Path, browser: C
         browser.wait_for("document.querySelector('.chart canvas') !== null")
         first.end()
         browser.wait_for("document.querySelector('header p').className === 'wrong'")
+        assert "connecting again" in browser.run("document.querySelector('header p').textContent")
     with ServiceProcess("--follow", str(folder), port=port):
         browser.wait_for("document.querySelector('header p').className !== 'wrong'")
+        assert "The run" in browser.run("document.querySelector('header p').textContent")
