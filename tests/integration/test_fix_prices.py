@@ -22,9 +22,11 @@ from htfi.adapters.fix import market_feed
 from htfi.adapters.fix.connections import Acceptor
 from htfi.adapters.fix.runner import SessionRunner
 from htfi.adapters.stores.held_news import QuarantineFile
+from htfi.adapters.stores.order_log import read_order_log
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
 from htfi.domain.events import Quote, Trade
+from htfi.domain.orders import OrderFilled, OrderRejected
 from htfi.domain.time import SystemClock
 from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.messages import FixMessage
@@ -442,3 +444,51 @@ def wait_for(is_so: Callable[[], bool]) -> None:
             return
         time.sleep(0.005)
     raise AssertionError("waited in vain")
+
+
+@pytest.mark.slow
+def test_the_gate_refuses_orders_while_prices_are_missing(tmp_path: Path) -> None:
+    """The prices end in the middle of a bar, which is decided at its end: by then they are too old."""
+    settings = tmp_path / "desk.toml"
+    settings.write_text(DESK + "[order_limits]\nmax_market_age_s = 0.2\n")
+    runners: list[SessionRunner] = []
+
+    def answer(runner: SessionRunner, request: FixMessage) -> None:
+        runners.append(runner)
+
+    with counterparty(tmp_path, answer, "end_at_close = true") as (source, venue, do):
+
+        def trade_for_a_while() -> None:
+            wait_for(lambda: len(runners) == 2)
+            request, begin_s = venue.messages[0], time.monotonic()
+            rng, middle = random.Random(1), 10_000
+            while time.monotonic() - begin_s < 14.0:
+                middle += rng.choice((-3, -1, 1, 3))
+                price = f"{middle / 100:.2f}"
+                do(lambda price=price: runners[0].send(*x(request, entry(request.get(55), price))))
+                time.sleep(0.05)
+            time.sleep(0.5 - (time.time() % 0.5) + 0.1)
+            do(lambda: runners[0].send(*x(request, entry(request.get(55), f"{middle / 100:.2f}"))))
+            do(venue.drop)
+            time.sleep(2.0)
+            do(lambda: runners[0].send("h", [(336, "1"), (340, "3")]))
+
+        thread = threading.Thread(target=trade_for_a_while)
+        thread.start()
+        words = [
+            "trade",
+            source,
+            "--bar",
+            "500ms",
+            "--settings",
+            str(settings),
+            "--out",
+            str(tmp_path / "run"),
+        ]
+        done = CliRunner().invoke(cli, [*words, "--plain", "--no-report"])
+        thread.join()
+    assert done.exit_code == 0, done.output
+    events = list(read_order_log(tmp_path / "run"))
+    refused = [one for one in events if isinstance(one, OrderRejected) and "market_age" in one.reason]
+    assert refused
+    assert any(isinstance(one, OrderFilled) for one in events)
