@@ -409,6 +409,18 @@ def test_a_file_that_cannot_hold_is_one_line(tmp_path: Path, change: tuple[str, 
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        ("fix:prices.toml", "is written fix://FILE"),
+        ("fix://prices.toml", "prices.toml: cannot be read: No such file"),
+    ],
+)
+def test_a_source_that_is_no_file_of_a_session_is_one_line(source: str, what: str) -> None:
+    with pytest.raises(InvalidInput, match=what):
+        resolve([source])
+
+
 def trade(client: Path, out: Path) -> None:
     words = ["trade", "--venue", str(client), "--out", str(out), "--plain", "--no-report"]
     CliRunner().invoke(cli, words, catch_exceptions=False)

@@ -170,6 +170,8 @@ def _sorted_if_needed(reader: FileReader, spec: SourceSpec, inbox: Path, block_r
 
 
 def _named(text: str, mapped: Sequence[SourceSpec]) -> SourceSpec:
+    if text.startswith("fix:") and not is_fix(text):
+        raise InvalidInput(f"'{text}': a FIX session is written fix://FILE")
     name, found, path = text.partition("=")
     if found and any(spec.name == name for spec in mapped):
         return _at(next(spec for spec in mapped if spec.name == name), path)
