@@ -113,6 +113,11 @@ def test_a_snapshot_of_several_levels_is_its_best() -> None:
     assert (row["bid"], row["bid_size"], row["ask"]) == (10.0, 2.0, 11.0)
 
 
+def test_a_snapshot_with_an_opening_price_beside_its_quotes_is_no_bar() -> None:
+    (row,) = rows_of().read(w({269: "4", 270: "9"}, {269: "0", 270: "10", 271: "2"}))
+    assert (row["kind"], row["bid"]) == ("quote", 10.0)
+
+
 def test_a_deleted_side_has_the_size_zero_at_the_price_that_it_had() -> None:
     rows = rows_of()
     assert rows.read(x({279: "2", 269: "0", 55: "IBM"})) == []  # it was not there

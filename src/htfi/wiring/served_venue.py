@@ -110,8 +110,8 @@ class ServedVenue:
                 self._unsent[0][0], dict(self._unsent[0][1])
             ):
                 raise IntegrityError(
-                    f"{journal.path}: the venue would answer otherwise than it did: the settings, the prices or the code changed "
-                    "since; use a new journal, and a new folder for the client's run"
+                    f"{journal.path}: the venue would answer otherwise than it did: the settings, the prices or the "
+                    "code changed since; use a new journal, and a new folder for the client's run"
                 )
             self._unsent.popleft()
 

@@ -14,7 +14,7 @@ from htfi.domain.time import NS_PER_DAY, format_duration, parse_duration
 from htfi.execution.fix.checking import entries
 from htfi.execution.fix.dictionary import Dictionary
 from htfi.execution.fix.messages import FixMessage, frame_text
-from htfi.execution.fix.price_messages import BAR_OPEN, read_price
+from htfi.execution.fix.price_messages import BAR_ENTRIES, read_price
 from htfi.execution.fix.timestamps import day_of, parse_timestamp
 
 Row = dict[str, object]
@@ -94,7 +94,7 @@ class MarketRows:
         if symbol not in self._symbols:
             return [_refused("bad_symbol", f"'{symbol}' was not asked for", message)]
         found = entries(message, self._dictionary, 268)
-        if any(entry.get(269) == BAR_OPEN for entry in found):
+        if BAR_ENTRIES <= {entry.get(269) for entry in found}:
             return [self._bar(message, found[0])]
         shown: dict[str, _Quoted] = {market: {} for market in self._quoted.get(symbol, {})}
         at_ns = self._newest_ns

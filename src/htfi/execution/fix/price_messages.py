@@ -17,9 +17,9 @@ from htfi.execution.fix.timestamps import exact_timestamp, parse_timestamp
 Price = Quote | Trade | Bar
 
 NO_PRICE = "no price is known"  # Text (58) of an answer of the simulated venue
-BAR_OPEN = "4"  # MDEntryType (269) that a bar alone has
 
-_BID, _OFFER, _TRADE, _OPEN, _CLOSE, _HIGH, _LOW, _VOLUME = "0", "1", "2", BAR_OPEN, "5", "7", "8", "B"
+_BID, _OFFER, _TRADE, _OPEN, _CLOSE, _HIGH, _LOW, _VOLUME = "0", "1", "2", "4", "5", "7", "8", "B"
+BAR_ENTRIES = frozenset({_OPEN, _HIGH, _LOW, _CLOSE, _VOLUME})  # MDEntryType (269)
 
 
 def price_message(price: Price, dictionary: Dictionary) -> Composed | None:
