@@ -11,7 +11,7 @@ from htfi.execution.fix.dictionary import load_dictionary
 from htfi.execution.fix.market_rows import MarketRows
 from htfi.execution.fix.messages import FixMessage, decode, encode
 from htfi.execution.fix.order_codes import Composed
-from htfi.execution.fix.price_messages import Price
+from htfi.execution.fix.price_messages import Price, plain_number
 from htfi.execution.fix.published_prices import PublishedPrices, number_of
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
@@ -180,3 +180,8 @@ def test_what_an_earlier_process_has_written_is_known() -> None:
 def test_prices_of_the_simulated_venue_have_their_number_as_id() -> None:
     message = arrived(PublishedPrices(load_dictionary("FIX44")).message(PRICES[0], 17, ASKED))
     assert [row["id"] for row in rows_of(with_ids=True).read(message)] == ["17"]
+
+
+def test_a_number_has_no_more_decimals_than_a_reader_takes() -> None:
+    assert plain_number(8.348397164594628e-17) == "0.000000000000000083483971645946"
+    assert plain_number(0.1) == "0.1"

@@ -94,7 +94,7 @@ class MarketRows:
         if symbol not in self._symbols:
             return [_refused("bad_symbol", f"'{symbol}' was not asked for", message)]
         found = entries(message, self._dictionary, 268)
-        if BAR_ENTRIES <= {entry.get(269) for entry in found}:
+        if {entry.get(269) for entry in found} >= BAR_ENTRIES:
             return [self._bar(message, found[0])]
         shown: dict[str, _Quoted] = {market: {} for market in self._quoted.get(symbol, {})}
         at_ns = self._newest_ns

@@ -19,6 +19,7 @@ Price = Quote | Trade | Bar
 NO_PRICE = "no price is known"  # Text (58) of an answer of the simulated venue
 
 _BID, _OFFER, _TRADE, _OPEN, _CLOSE, _HIGH, _LOW, _VOLUME = "0", "1", "2", "4", "5", "7", "8", "B"
+_MAX_DECIMALS = 30
 BAR_ENTRIES = frozenset({_OPEN, _HIGH, _LOW, _CLOSE, _VOLUME})  # MDEntryType (269)
 
 
@@ -92,8 +93,9 @@ def exact_time(composed: Composed, at_ns: int) -> Composed:
 
 
 def plain_number(value: float) -> str:
-    """The shortest decimal that is the same float."""
-    return f"{Decimal(repr(value)):f}"
+    """The shortest decimal that is the same float, with the 30 decimals that a reader takes at most."""
+    text = f"{Decimal(repr(value)):f}"
+    return text if len(text.partition(".")[2]) <= _MAX_DECIMALS else f"{value:.{_MAX_DECIMALS}f}"
 
 
 def _optional(row: Mapping[int, str], tag: int) -> float | None:
