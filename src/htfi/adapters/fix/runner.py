@@ -28,6 +28,7 @@ from htfi.execution.fix.messages import Fields, FixMessage
 from htfi.execution.fix.session import next_deadline_ns
 
 _MAX_CLOCK_DRIFT_NS = 50 * NS_PER_MS
+_CHECK = "check sender, target, TLS and clock of both sides, and that no other process is it"
 
 
 class Application(Protocol):
@@ -128,7 +129,7 @@ class SessionRunner:
         if self._transport is None:
             return
         if self._driver.state.phase is ConnectionPhase.LOGON_AWAITED:
-            why += " before the logon: check sender, target and TLS of both sides, and that no other process is it"
+            why += f" before the logon: {_CHECK}"
         self._transport = None
         self._perform(Disconnected(self._now()))
         self._driver.outgoing.clear()
