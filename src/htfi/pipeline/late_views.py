@@ -16,6 +16,7 @@ from htfi.pipeline.amendments import (
     DependentDecision,
     PendingAmendment,
     PendingAmendments,
+    is_set_aside,
     make_amendment,
     recorded_comparison_part,
 )
@@ -129,7 +130,6 @@ class LateViews:
         Nothing comes between them: a crash leaves a part, which the next start finds in the ledger and completes.
         """
         forecaster, template = self._components.forecaster, ""
-        self._components.views.store_amended(pending.series, pending.question, pending.rung, view)
         for dependent in pending.dependents:
             first = self._recorder.decision(dependent.index)
             amendment = make_amendment(
@@ -144,6 +144,8 @@ class LateViews:
                 self._recorder.num_recorded,
                 self._cursor.next_set_aside(),
             )
+            if not template and not is_set_aside(amendment):
+                self._components.views.store_amended(pending.series, pending.question, pending.rung, view)
             template = recorded_comparison_part(amendment)
             is_newest = forecaster.age(pending.series) == dependent.age and not first.is_between_bars
             yield amendment, is_newest

@@ -176,7 +176,7 @@ class DecisionLoop:
         contexts = plan_readings(columns, components, context, recorder.cursor, first)
         contexts = read_news(contexts, components, recorder.cursor)
         contexts = weigh_views(contexts, columns, components, first, recorder.cursor)
-        contexts, num_skipped = plan_deep_readings(contexts, components, context)
+        contexts, num_skipped = plan_deep_readings(contexts, components, context, recorder.cursor, first)
         self.num_deep_reads_skipped += num_skipped
         if components.governance.has_breakers(first):
             self._observe(observe_point(columns, contexts, components, context))
