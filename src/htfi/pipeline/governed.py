@@ -244,6 +244,11 @@ class RunGovernance:
         tables = self.state_now.tables
         return tables.fairness if tables is not None and tables.fairness.test_views else None
 
+    def fairness_at(self, index: int) -> FairnessConfig | None:
+        """The same for the decision at `index`."""
+        self._advance(index)
+        return self.fairness
+
     @property
     def checkpoints(self) -> CheckpointConfig | None:
         """The checkpoints of the bundle in force; None where no decision waits for people."""

@@ -337,8 +337,8 @@ class DecisionLoop:
         governance.waiting.mark_released(first.id)
 
     def _amend(self, late_views: Iterable[LateView]) -> None:
-        for pending, view in late_views:
-            for amendment, is_newest in self.late.amendments(pending, view):
+        for late in late_views:
+            for amendment, is_newest in self.late.amendments(late):
                 decided = DecidedSeries.of(self._observe_amendment(amendment))
                 self.recorder.record(decided)
                 if is_newest:

@@ -17,6 +17,7 @@ from htfi.pipeline.audit.planned import PlannedHoldsAuditor
 from htfi.pipeline.checkpoints import waits_for_people
 from htfi.pipeline.governed import NoGovernanceLog, RunGovernance, subject_of
 from htfi.pipeline.record.wording import with_words
+from htfi.pipeline.swap_tests import model_swap_problems
 
 
 class GovernanceAuditor:
@@ -125,4 +126,4 @@ class GovernanceAuditor:
             return ["its view was put to a swap test that no bundle asks for"]
         if (swaps.max_move_sigmas, swaps.min_weight) != (limits.max_move_sigmas, limits.min_weight):
             return ["the limits of its swap test are not those of the bundle"]
-        return swap_problems(swaps)
+        return swap_problems(swaps) + model_swap_problems(decision)
