@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, PolicyOutcome, Rung
-from htfi.domain.governance import BreakerState
+from htfi.domain.governance import BreakerState, GovernanceFacts
 from htfi.governance.control.entries import (
     BreakerMoved,
     Reenabled,
@@ -19,6 +19,8 @@ from htfi.governance.control.entries import (
 )
 from htfi.governance.control.requests import ControlRequest, ReenableRequest, StopRequest
 from htfi.governance.ledger.log import TransparencyLog
+from htfi.governance.policy import judge
+from htfi.pipeline.amendments import is_set_aside
 from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
@@ -230,3 +232,22 @@ def test_an_auditor_finds_a_reading_in_depth_by_a_reader_that_is_held(free: Reco
     entries = [*found.entries[:place], encode_entry(forged), *found.entries[place + 1 :]]
     expected = "it is read again in depth by a reader that the governance log holds back"
     assert expected in problems(found._replace(entries=entries))
+
+
+def test_an_amendment_that_an_earlier_version_let_count_is_told_as_such(
+    free: Recorded, tmp_path: Path
+) -> None:
+    place = deep_place(free)
+    begin, at_ns = point_of(free, place), free.decisions[place].as_of_ns - 1
+    states = (BreakerState.OPEN, BreakerState.HALF_OPEN)
+    log = NoGovernanceLog([(moved(begin, at_ns, state), "leaf") for state in states])
+    found = run_under(log, tmp_path / "run")
+    late = next(one for one in found.decisions if one.amends and is_set_aside(one))
+    assert isinstance(late.governance, GovernanceFacts)
+    older = replace(late, governance=replace(late.governance, holds=()))
+    older = replace(older, verdict=judge(older, POLICY))
+    at = found.decisions.index(late)
+    entries = [*found.entries[:at], encode_entry(older), *found.entries[at + 1 :]]
+    (told,) = problems(found._replace(entries=entries))
+    assert "it amends by a view that is set aside and is not withheld, as by development versions" in told
+    assert "\n" not in told

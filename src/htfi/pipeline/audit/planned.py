@@ -23,6 +23,12 @@ from htfi.narrative.merging import unmerged
 from htfi.pipeline.governed import subject_of
 from htfi.scheduling.fidelity import is_prepared, is_watched
 
+_BEFORE_HELD = (
+    "as by development versions of htfi 0.1.0 before commit 9842f199, which did not record the readers that are left "
+    "out: such a ledger cannot be derived again by this version, but by the one that made it; all else of it is "
+    "verified without --recompute"
+)
+
 
 class PlannedHoldsAuditor:
     """It gets every decision of a ledger in order, with its index.
@@ -80,6 +86,8 @@ class PlannedHoldsAuditor:
             return found + _kept_problems(decision, names, expected)
         if decision.plan.left_out in expected:
             return found
+        is_set_aside = decision.governance is not UNSET and decision.governance.is_view_set_aside
+        instead = f"; its view is set aside instead, {_BEFORE_HELD}" if is_set_aside else ""
         return (
             found
             + [
@@ -89,6 +97,7 @@ class PlannedHoldsAuditor:
             ]
             + [
                 f"it does not leave out the reader of the rung {rung.value}, which the governance log holds back"
+                + instead
                 for rung in Rung
                 if rung in expected[-1] - decision.plan.left_out
             ]
