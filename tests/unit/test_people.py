@@ -112,7 +112,7 @@ def test_statement_is_its_signers(people: PeopleDirectory) -> None:
 
 
 def test_a_request_that_is_not_signed_is_refused_with_what_to_do(people: PeopleDirectory) -> None:
-    with pytest.raises(AccessDenied, match="is not signed, .* has people: give --governance G --key FILE"):
+    with pytest.raises(AccessDenied, match=r"is not signed, and .* people: give --governance G --key FILE"):
         identify("", people, verify_signature)
 
 
