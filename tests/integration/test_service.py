@@ -13,7 +13,9 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 import htfi
 from htfi.domain.errors import InvalidInput
@@ -327,3 +329,34 @@ def test_arguments_that_cannot_be_served_are_refused_in_one_line(arguments: list
     done = CliRunner().invoke(cli, ["serve", *arguments])
     assert isinstance(done.exception, InvalidInput)
     assert words in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "words"),
+    [
+        ({"Host": "evil.example"}, 421, "no name 'evil.example'"),
+        ({"Host": "127.0.0.1.evil.example:80"}, 421, "no name"),
+        ({"Host": ""}, 421, "no name ''"),
+    ],
+)
+def test_name_that_is_not_the_services_is_refused(
+    service: ServiceProcess, headers: dict[str, str], status: int, words: str
+) -> None:
+    assert words in problem_of(service.client.get("/v1/series", headers=headers), status)
+
+
+def test_page_of_another_site_opens_no_websocket(service: ServiceProcess) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        connect(f"ws://127.0.0.1:{service.port}/v1/ws", origin=Origin("http://evil.example"))
+    assert refused.value.response.status_code == 403
+
+
+def test_chart_is_of_the_record(service: ServiceProcess, folder: Path) -> None:
+    with htfi.open_ledger(folder) as ledger:
+        of_acme = [one for one in ledger if one.series == "ACME/1d"]
+    body = service.client.get("/v1/charts/ACME/1d", params={"limit": 500}).json()
+    assert body["prices"] == [one.last_price for one in of_acme]
+    before, low = of_acme[-2], body["low"][-1]
+    assert low == pytest.approx(before.last_price * math.exp(before.forecast.central_band[0]))
+    assert body["low"][0] is None
+    assert [len(levels) for levels in body["fan"]] == [5] * len(body["fan_times_s"])

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
 
+from htfi.apps.service.chart import ChartBody, chart_of
 from htfi.apps.service.live_record import LiveRecord
 from htfi.apps.service.problems import NotFound
 from htfi.apps.service.representations import (
@@ -101,6 +102,18 @@ async def forecast_history(
     """Released forecasts before an index; `next` is the index to ask for older ones."""
     found, older = await _found(record_of(request), series, before, limit, is_released=True)
     return json_response(ForecastPage([forecast_of(one) for one in found], older))
+
+
+@router.get("/charts/{series:path}", summary="What a chart of a series draws", responses=gives(ChartBody))
+async def chart(
+    request: Request, series: str, limit: Annotated[int, Query(ge=2, le=MAX_PAGE)] = 250
+) -> Response:
+    """Prices, the 90% band that was forecast for each, and the fan ahead of the newest."""
+    record = record_of(request)
+    record.released(series)
+    found, _ = await _found(record, series, None, limit, is_released=True)
+    decisions = [(one.index, one.decision) for one in reversed(found) if one.decision is not None]
+    return json_response(chart_of(series, decisions))
 
 
 @router.get("/decisions", summary="Decisions, newest first", responses=gives(None))
