@@ -12,6 +12,7 @@ from htfi.execution.instruments import NANOS
 
 MAX_CLOCK_STEP_NS = NS_PER_S  # how far the clock of an intent may lag behind what the gate has seen
 MAX_MESSAGES_PER_S = 100_000  # of a scope: what is counted
+MAX_IDENTICAL_SEEN = 64  # orders alike: older ones are not counted
 
 
 @dataclass(slots=True)
@@ -32,17 +33,19 @@ class ScopeState:
         self.filled_value += abs(before + value) - abs(before)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class OrderParty:
     """The scopes of an order, the firm's first, and the limits that hold for it: of each the tightest.
 
-    `missing` names a limit that no order goes without, `ban` says why the instrument may not be traded.
+    `window_collars` are windows in nanoseconds with their collars; `missing` names a limit that no order goes without,
+    `ban` says why the instrument may not be traded.
     """
 
     instrument: str
     scopes: tuple[ScopeState, ...]
     limited: tuple[tuple[ScopeState, ScopeLimits], ...] = ()
     tightest: ScopeLimits = NO_LIMITS
+    window_collars: tuple[tuple[int, int], ...] = ()
     missing: str = ""
     ban: str = ""
 
@@ -54,6 +57,11 @@ class OrderParty:
         self.limited = tuple((one, one.limits) for one in self.scopes if one.limits is not None)
         limits = [one for _, one in self.limited]
         self.tightest = tightest_of(limits)
+        self.window_collars = tuple(
+            dict.fromkeys(
+                (one.collar_window_ns, one.window_collar) for one in limits if one.window_collar is not None
+            )
+        )
         self.missing = next((name for name in REQUIRED if getattr(self.tightest, name) is None), "")
         self.ban = next((words for one in limits if (words := one.ban_on(self.instrument))), "")
 
@@ -117,7 +125,7 @@ class KnownParent:
         return self.order.min_urgency <= self.urgency <= self.order.max_urgency
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class LiveOrder:
     """An order of our own, as its events left it."""
 
@@ -125,6 +133,7 @@ class LiveOrder:
     state: OrderState
     price: int  # nanos; at market the price that its value is counted at
     party: OrderParty
+    alike: "IdenticalOrders | None" = None  # None where newer ones have taken its place there
     value: int = 0  # of what is open, as it is counted
     used_lots: int = 0  # of its decision
     counts_for_decision: bool = False  # whether it is an order of the parent that acts on its decision
@@ -134,6 +143,28 @@ class LiveOrder:
     fills: dict[str, tuple[int, int]] = field(
         default_factory=dict[str, tuple[int, int]]
     )  # ExecID → lots, price
+
+
+@dataclass(slots=True, eq=False)
+class IdenticalOrders:
+    """The newest orders that are alike, and how many of them are open."""
+
+    orders: deque[LiveOrder] = field(default_factory=deque[LiveOrder])
+    num_open: int = 0
+
+    def add(self, order: LiveOrder) -> None:
+        """Remember an order that was sent just now."""
+        if len(self.orders) == MAX_IDENTICAL_SEEN:
+            oldest = self.orders.popleft()
+            oldest.alike = None
+            self.num_open -= oldest.state.is_open
+        order.alike = self
+        self.orders.append(order)
+        self.num_open += 1
+
+    def num_since(self, at_ns: int) -> int:
+        """How many that were sent at an instant or later are open."""
+        return sum(1 for one in self.orders if one.new.at_ns >= at_ns and one.state.is_open)
 
 
 @dataclass(slots=True)
