@@ -1,6 +1,7 @@
 """What the gate remembers of scopes, markets, decisions and own orders. `gate.state` keeps it, `judging` reads it."""
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -33,18 +34,24 @@ class ScopeState:
         self.filled_value += abs(before + value) - abs(before)
 
 
+ScopeLimit = tuple[ScopeState, int]
+
+
 @dataclass(slots=True, eq=False)
 class OrderParty:
     """The scopes of an order, the firm's first, and the limits that hold for it: of each the tightest.
 
+    What is used of a limit is a scope's own, so of messages, open and position values each scope's limit is there.
     `window_collars` are windows in nanoseconds with their collars; `missing` names a limit that no order goes without,
     `ban` says why the instrument may not be traded.
     """
 
     instrument: str
     scopes: tuple[ScopeState, ...]
-    limited: tuple[tuple[ScopeState, ScopeLimits], ...] = ()
     tightest: ScopeLimits = NO_LIMITS
+    message_limits: tuple[ScopeLimit, ...] = ()
+    open_limits: tuple[ScopeLimit, ...] = ()
+    position_limits: tuple[ScopeLimit, ...] = ()
     window_collars: tuple[tuple[int, int], ...] = ()
     missing: str = ""
     ban: str = ""
@@ -54,9 +61,12 @@ class OrderParty:
 
     def read_limits(self) -> None:
         """Take the limits of the scopes as they now are."""
-        self.limited = tuple((one, one.limits) for one in self.scopes if one.limits is not None)
-        limits = [one for _, one in self.limited]
+        limited = [(one, one.limits) for one in self.scopes if one.limits is not None]
+        limits = [one for _, one in limited]
         self.tightest = tightest_of(limits)
+        self.message_limits = _stated((scope, one.max_messages_per_s) for scope, one in limited)
+        self.open_limits = _stated((scope, one.max_open_value) for scope, one in limited)
+        self.position_limits = _stated((scope, one.max_position_value) for scope, one in limited)
         self.window_collars = tuple(
             dict.fromkeys(
                 (one.collar_window_ns, one.window_collar) for one in limits if one.window_collar is not None
@@ -64,6 +74,10 @@ class OrderParty:
         )
         self.missing = next((name for name in REQUIRED if getattr(self.tightest, name) is None), "")
         self.ban = next((words for one in limits if (words := one.ban_on(self.instrument))), "")
+
+
+def _stated(limits: Iterable[tuple[ScopeState, int | None]]) -> tuple[ScopeLimit, ...]:
+    return tuple((scope, limit) for scope, limit in limits if limit is not None)
 
 
 @dataclass(slots=True)

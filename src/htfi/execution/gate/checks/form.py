@@ -10,6 +10,7 @@ from htfi.execution.instruments import NANOS
 
 MAX_LOTS = 10**12
 MAX_TICKS = 10**15
+_MAX_PRICE = MAX_TICKS * NANOS
 _WITH_PRICE = frozenset({OrderType.LIMIT, OrderType.STOP_LIMIT})
 _WITH_STOP = frozenset({OrderType.STOP, OrderType.STOP_LIMIT})
 
@@ -20,7 +21,7 @@ def check_form(state: GateState, asked: AskedOrder) -> Objection | None:
     words = ""
     if not 0 < asked.lots <= MAX_LOTS:
         words = f"a quantity of {asked.lots} lots"
-    elif asked.price is not None and not 0 < asked.price <= MAX_TICKS * NANOS:
+    elif asked.price is not None and not 0 < asked.price <= _MAX_PRICE:
         words = "a price that is not above 0"
     elif asked.order is not None:
         if asked.lots <= asked.filled:

@@ -54,11 +54,10 @@ def check_order_size(state: GateState, asked: AskedOrder) -> Objection | None:
 def check_messages(state: GateState, asked: AskedOrder) -> Objection | None:
     """No scope has sent too many messages within a second."""
     del state
-    for scope, limits in asked.party.limited:
-        limit, times = limits.max_messages_per_s, scope.message_times
-        if limit is None:
-            continue
-        if not limit or (len(times) >= limit and times[-limit] > asked.at_ns - NS_PER_S):
+    since_ns = asked.at_ns - NS_PER_S
+    for scope, limit in asked.party.message_limits:
+        times = scope.message_times
+        if not limit or (len(times) >= limit and times[-limit] > since_ns):
             return Objection(
                 GateCheck.MESSAGES, f"{scope.name} has sent {limit} messages within a second already"
             )
@@ -71,9 +70,8 @@ def check_open_value(state: GateState, asked: AskedOrder) -> Objection | None:
     more = asked.added_value
     if more is None:
         return None
-    for scope, limits in asked.party.limited:
-        limit = limits.max_open_value
-        if limit is not None and (is_open := scope.open_value + more) > limit:
+    for scope, limit in asked.party.open_limits:
+        if (is_open := scope.open_value + more) > limit:
             return Objection(
                 GateCheck.OPEN_VALUE,
                 f"open orders of {scope.name} would be worth {is_open / NANOS:,.2f}, {limit / NANOS:,.2f} is allowed",
@@ -87,9 +85,8 @@ def check_position_value(state: GateState, asked: AskedOrder) -> Objection | Non
     more = asked.added_value
     if more is None:
         return None
-    for scope, limits in asked.party.limited:
-        limit = limits.max_position_value
-        if limit is not None and (total := scope.open_value + more + scope.filled_value) > limit:
+    for scope, limit in asked.party.position_limits:
+        if (total := scope.open_value + more + scope.filled_value) > limit:
             return Objection(
                 GateCheck.POSITION_VALUE,
                 f"positions and open orders of {scope.name} would be worth {total / NANOS:,.2f}, "
