@@ -108,7 +108,7 @@ def try_strategies(
 
 
 def choose_by_year(strategy: Strategy, trials: list[RuleResult], years: list[str]) -> ChosenByYear:
-    """The best of a strategy's trials so far is used in the year that follows. `years` [D] names the year of each day."""
+    """The best of a strategy's trials so far is used in the year that follows. `years` [D] are those of each day."""
     purged = max(int(trial.settings["rebalance_bars"]) for trial in trials) + _DAYS_TO_TRADE
     labels = sorted(set(years))[_MIN_YEARS:]
     if not labels:
