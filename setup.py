@@ -1,4 +1,4 @@
-"""Compile the hot paths where a C compiler is at hand: market, GARCH, fusion, record, drivers, hashes, log and exp,
+"""Compile the hot paths where a C compiler is at hand: market, GARCH, fusion, record, drivers, screening, hashes, logs,
 tokens, the network.
 
 The modules of market, GARCH, record and drivers are plain Python; the .pxd file beside each gives Cython its C types.
@@ -69,6 +69,7 @@ HOT = ("regime", "samples", "book", "bars", "series", "kernel")
 FORECASTING = Path("src/htfi/forecasting")
 RECORD = Path("src/htfi/pipeline/record")
 RATIONALE = Path("src/htfi/narrative/rationale")
+SANITISING = Path("src/htfi/narrative/sanitising")
 DECODING = Path("src/htfi/decoding")
 DOMAIN = Path("src/htfi/domain")
 LEDGER = Path("src/htfi/governance/ledger")
@@ -95,6 +96,7 @@ LOST = {
     MARKET: "the market kernel will run interpreted, about 40 times slower",
     RECORD: "the ledger's entries will be packed interpreted, several times slower",
     RATIONALE: "drivers of forecasts will be found interpreted, a few times slower",
+    SANITISING: "news will be screened interpreted, several times slower",
     FORECASTING: "GARCH will be fitted interpreted, about 300 times slower, and numpy will learn and fuse",
     DOMAIN: "logarithms and powers will be taken by numpy, several times slower on short arrays",
     LEDGER: "the ledger's hashes will be taken by hashlib, one by one",
@@ -168,6 +170,16 @@ def learning() -> Extension:
     )
 
 
+def screening(name: str) -> Extension:
+    """What screens a news item's text in one pass."""
+    return Extension(
+        f"htfi.narrative.sanitising.{name}",
+        [source := str(SANITISING / f"{name}.pyx")],
+        depends=[source],
+        extra_compile_args=EXACT,
+    )
+
+
 def hashing() -> Extension:
     """SHA-256 of the entries of a group."""
     return Extension(
@@ -205,6 +217,7 @@ setup(
                 *(typed(MARKET, name) for name in HOT),
                 typed(FORECASTING, "garch_core"),
                 learning(),
+                *(screening(name) for name in ("disguise_core", "wording_core")),
                 *(typed(RECORD, name) for name in ("plain", "rows", "ticks")),
                 *(typed(RATIONALE, name) for name in ("choice", "drivers")),
             ],

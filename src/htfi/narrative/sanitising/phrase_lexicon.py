@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 _FILE = "address.toml"
-_EVERYWHERE = "any"
+EVERYWHERE = "any"
 _WIDE = {  # languages whose words are found anywhere
     "zh": re.compile("[\u3400-\u9fff]"),
     "ja": re.compile("[\u3040-\u30ff]"),
@@ -101,7 +101,7 @@ def _marked(words: list[str]) -> Iterator[MarkedSentence]:
         for language, kind, rest in _entries_of(word):
             if not rest or _goes_on(words, at + 1, rest):
                 by_language.setdefault(language, []).append(LexiconMark(kind, at, at + 1 + len(rest)))
-    shared = by_language.pop(_EVERYWHERE, [])
+    shared = by_language.pop(EVERYWHERE, [])
     for language, marks in by_language.items():
         if language not in _WIDE:
             yield MarkedSentence(words, False, (*marks, *shared))
@@ -184,16 +184,35 @@ def _bits_of(word: str) -> int:
 @lru_cache(maxsize=1 << 12)
 def _kinds(bits: int) -> tuple[frozenset[str], ...]:
     """Kinds by language; those of every language count in each."""
-    pairs = tuple(_places())
     found: dict[str, set[str]] = {}
     while bits:
-        language, kind = pairs[(bits & -bits).bit_length() - 1]
+        language, kind = _pairs()[(bits & -bits).bit_length() - 1]
         found.setdefault(language, set()).add(kind)
         bits &= bits - 1
-    shared = found.pop(_EVERYWHERE, set())
+    shared = found.pop(EVERYWHERE, set())
     return tuple(frozenset(kinds | shared) for kinds in found.values()) or (
         (frozenset(shared),) if shared else ()
     )
+
+
+def kinds_of_word(word: str) -> list[tuple[str, str]]:
+    """Language and kind of the entries that a word may belong to; those of `EVERYWHERE` count in each language."""
+    bits = _bits_of(word)
+    found: list[tuple[str, str]] = []
+    while bits:
+        found.append(_pairs()[(bits & -bits).bit_length() - 1])
+        bits &= bits - 1
+    return found
+
+
+def languages_and_kinds() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """All languages of the lexicon and all kinds, each in a fixed order."""
+    return tuple(sorted({one for one, _ in _pairs()})), tuple(sorted({kind for _, kind in _pairs()}))
+
+
+@cache
+def _pairs() -> tuple[tuple[str, str], ...]:
+    return tuple(_places())
 
 
 @cache
@@ -259,7 +278,7 @@ def _words() -> tuple[
 def _wide(language: str) -> tuple[re.Pattern[str], dict[str, dict[str, int]]]:
     """The pattern of the longest entry at each place, and by entry its kinds with their lengths."""
     kinds: dict[str, dict[str, int]] = {}
-    for name in (_EVERYWHERE, language):
+    for name in (EVERYWHERE, language):
         for kind, entry in _entries()[name]:
             kinds.setdefault(entry.rstrip("*"), {})[kind] = len(entry.rstrip("*"))
     for entry, own in kinds.items():  # a shorter entry at the same place counts as well

@@ -1,0 +1,9 @@
+"""What was compiled of screening; None each where there was no C compiler, and the modules that call it do the same."""
+
+try:
+    from htfi.narrative.sanitising import disguise_core as disguise
+    from htfi.narrative.sanitising import wording_core as wording
+except ImportError:
+    disguise = wording = None
+
+__all__ = ["disguise", "wording"]
