@@ -217,7 +217,7 @@ setup(
                 *(typed(MARKET, name) for name in HOT),
                 typed(FORECASTING, "garch_core"),
                 learning(),
-                *(screening(name) for name in ("disguise_core", "wording_core")),
+                *(screening(name) for name in ("disguise_core", "similarity_core", "wording_core")),
                 *(typed(RECORD, name) for name in ("plain", "rows", "ticks")),
                 *(typed(RATIONALE, name) for name in ("choice", "drivers")),
             ],

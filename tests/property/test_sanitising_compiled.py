@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from htfi.narrative.sanitising import compiled, manipulation
 from htfi.narrative.sanitising.deobfuscation import deobfuscate
+from htfi.narrative.sanitising.duplicates import jaccard_estimates, minhash_signature
 from htfi.narrative.sanitising.manipulation import find_manipulation
+from htfi.narrative.sanitising.text_features import text_features
 from htfi_train.simulation.attacks import disguises, injections, pumps
 from htfi_train.simulation.rng import Rng
 
@@ -131,3 +133,26 @@ def test_an_honest_text_needs_no_check() -> None:
     assert compiled.disguise is not None
     assert [find_manipulation(text, deobfuscate(text, 4_000)) for text in HONEST] == [()] * len(HONEST)
     assert [manipulation.checks().possible(text, 0.9, 0.65) for text in HONEST[:2]] == [None, None]
+
+
+def likened(words: Sequence[Sequence[str]]) -> tuple[list[bytes], list[list[float]]]:
+    signatures = [minhash_signature(list(one)) for one in words]
+    return signatures, [jaccard_estimates(one, [*signatures, b""]) for one in signatures]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=200), max_size=4))
+def test_any_words_have_the_same_signature_and_likeness(words: list[list[str]]) -> None:
+    found = likened(words)
+    with pytest.MonkeyPatch().context() as missing:
+        missing.setattr(compiled, "similarity", None)
+        assert likened(words) == found
+
+
+@settings(max_examples=100, deadline=None)
+@given(texts, texts)
+def test_any_text_has_the_same_features(headline: str, body: str) -> None:
+    found = text_features(headline, body)
+    with pytest.MonkeyPatch().context() as missing:
+        missing.setattr(compiled, "similarity", None)
+        assert text_features(headline, body) == found

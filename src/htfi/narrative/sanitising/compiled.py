@@ -2,8 +2,9 @@
 
 try:
     from htfi.narrative.sanitising import disguise_core as disguise
+    from htfi.narrative.sanitising import similarity_core as similarity
     from htfi.narrative.sanitising import wording_core as wording
 except ImportError:
-    disguise = wording = None
+    disguise = similarity = wording = None
 
-__all__ = ["disguise", "wording"]
+__all__ = ["disguise", "similarity", "wording"]
