@@ -16,10 +16,11 @@ from htfi.domain.news import ScreeningFinding
 from htfi.narrative.patterns import Patterns
 from htfi.narrative.sanitising import compiled
 from htfi.narrative.sanitising.characters import remove_invisible
-from htfi.narrative.sanitising.encodings import decode_messages
+from htfi.narrative.sanitising.encodings import INSTRUCTION_KINDS, decode_messages
 from htfi.narrative.sanitising.english import common_words
 from htfi.narrative.sanitising.homoglyphs import replace_homoglyphs
 from htfi.narrative.sanitising.markup import strip_markup
+from htfi.narrative.sanitising.phrase_lexicon import words_of_kinds
 from htfi.narrative.sanitising.splitting import GRAMMAR_WORDS, join_split_words
 from htfi.narrative.text import cut, one_line
 
@@ -119,7 +120,7 @@ def _as_it_stands(text: str, max_chars: int) -> Deobfuscated | None:
     """
     if compiled.disguise is None:
         return None
-    doubts = compiled.disguise.doubts(text, max_chars, _common())
+    doubts = compiled.disguise.doubts(text, max_chars, *_known_words())
     if not doubts:
         return Deobfuscated(text)
     if (
@@ -134,10 +135,12 @@ def _as_it_stands(text: str, max_chars: int) -> Deobfuscated | None:
 
 
 @cache
-def _common() -> Any:
-    """Common words and which of them are of grammar, for compiled code."""
-    compiled.disguise.set_tail_hints(_TAIL_HINTS)
-    return compiled.disguise.Words(common_words(), GRAMMAR_WORDS)
+def _known_words() -> tuple[Any, Any, Any]:
+    """For compiled code: common words, with those of grammar, and words of instructions, as they stand and as stems."""
+    core = compiled.disguise
+    core.set_tail_hints(_TAIL_HINTS)
+    common = {word: 1 + (word in GRAMMAR_WORDS) for word in common_words()}
+    return core.Words(common), *map(core.Words, words_of_kinds(INSTRUCTION_KINDS))
 
 
 def _shortened(hidden: list[str]) -> tuple[str, ...]:

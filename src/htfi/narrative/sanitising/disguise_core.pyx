@@ -26,6 +26,8 @@ cdef enum:
     MAX_CHARS = 16384
     MAX_DECIPHERED = 4000  # characters of a text in which `encodings` looks for ciphers
     MAX_LETTERS = 128  # of words that are looked up
+    PLAIN = 1  # a common word's number; 2 of one of grammar
+    MIN_KINDS = 3  # of instruction words
     LETTER = 1
     UPPER = 2
     DIGIT = 4
@@ -98,29 +100,29 @@ def set_tail_hints(hints):
 
 
 cdef class Words:
-    """A set of words in small ASCII letters, each with whether it is a word of grammar."""
+    """Words in small ASCII letters, each with a number above 0."""
 
     cdef uint64_t *hashes
     cdef uint32_t *starts
     cdef unsigned char *lengths
-    cdef bint *grammar
+    cdef uint32_t *numbers
     cdef bytes held
     cdef const char *letters
     cdef Py_ssize_t mask
     cdef Py_ssize_t longest
 
-    def __cinit__(self, words, grammar):
+    def __cinit__(self, words):
         cdef Py_ssize_t size = 16, place, start = 0
         cdef uint64_t key
-        known = sorted(set(words))
+        known = sorted(words)
         while size < 4 * len(known):
             size *= 2
         self.mask = size - 1
         self.hashes = <uint64_t *>calloc(size, sizeof(uint64_t))
         self.starts = <uint32_t *>calloc(size, sizeof(uint32_t))
         self.lengths = <unsigned char *>calloc(size, 1)
-        self.grammar = <bint *>calloc(size, sizeof(bint))
-        if not (self.hashes and self.starts and self.lengths and self.grammar):
+        self.numbers = <uint32_t *>calloc(size, sizeof(uint32_t))
+        if not (self.hashes and self.starts and self.lengths and self.numbers):
             raise MemoryError
         self.held = "".join(known).encode("ascii")
         self.letters = self.held
@@ -133,29 +135,29 @@ cdef class Words:
             while self.lengths[place]:
                 place = (place + 1) & self.mask
             self.hashes[place], self.starts[place] = key, <uint32_t>start
-            self.lengths[place], self.grammar[place] = <unsigned char>len(word), word in grammar
+            self.lengths[place], self.numbers[place] = <unsigned char>len(word), words[word]
             start += len(word)
 
     def __dealloc__(self):
         free(self.hashes)
         free(self.starts)
         free(self.lengths)
-        free(self.grammar)
+        free(self.numbers)
 
-    cdef Py_ssize_t find(self, const char *word, Py_ssize_t length) noexcept:
-        """Its place; −1 where it is none of them."""
+    cdef uint32_t find(self, const char *word, Py_ssize_t length) noexcept:
+        """A word's number; 0 where it is none of them."""
         cdef uint64_t key
         cdef Py_ssize_t place
         if length < 1 or length > self.longest:
-            return -1
+            return 0
         key = hash_of(word, length)
         place = key & self.mask
         while self.lengths[place]:
             if self.hashes[place] == key and self.lengths[place] == length:
                 if memcmp(self.letters + self.starts[place], word, length) == 0:
-                    return place
+                    return self.numbers[place]
             place = (place + 1) & self.mask
-        return -1
+        return 0
 
 
 cdef inline uint64_t hash_of(const char *word, Py_ssize_t length) noexcept:
@@ -180,10 +182,11 @@ cdef struct Token:
     bint is_piece  # whether its core can be a part of a word
 
 
-def doubts(str text, Py_ssize_t max_chars, Words known):
+def doubts(str text, Py_ssize_t max_chars, Words known, Words instructing, Words stems):
     """The steps that could change a text or find something in it, as bits; 0 where none can.
 
-    `known` are common words with those of grammar.
+    `known` are common words, 1, or 2 where one is of grammar; `instructing` words that instructions have, and `stems`
+    those that may have any ending, each with a bit for its kinds.
     """
     cdef Py_ssize_t length = 0
     cdef const char *chars
@@ -198,7 +201,7 @@ def doubts(str text, Py_ssize_t max_chars, Words known):
     found = signs_of(chars, length)
     if found & rewritten:
         return found
-    return found | words_of(chars, length, known)
+    return found | words_of(chars, length, known, instructing, stems)
 
 
 cdef int signs_of(const char *text, Py_ssize_t length) noexcept:
@@ -284,7 +287,9 @@ cdef bint holds_hint(const char *text, Py_ssize_t length) noexcept:
     return False
 
 
-cdef int words_of(const char *text, Py_ssize_t length, Words known) noexcept:
+cdef int words_of(
+    const char *text, Py_ssize_t length, Words known, Words instructing, Words stems
+) noexcept:
     """What words and their neighbours say."""
     cdef Token tokens[MAX_TOKENS]
     cdef char lowered[MAX_CHARS]
@@ -304,7 +309,7 @@ cdef int words_of(const char *text, Py_ssize_t length, Words known) noexcept:
             start = i + 1
     if may_hold_codes(text, length, tokens, num):
         found |= codes
-    if length > MAX_DECIPHERED or has_unknown_run(tokens, num, known):
+    if length > MAX_DECIPHERED or has_unknown_run(tokens, num, known, instructing, stems):
         found |= ciphers
     if has_fragments(tokens, num, known) or has_separated(text, length) or has_joined(text, lowered, length, known):
         found |= split
@@ -314,7 +319,8 @@ cdef int words_of(const char *text, Py_ssize_t length, Words known) noexcept:
 cdef void read_token(
     Token *token, const char *text, const char *lowered, Py_ssize_t start, Py_ssize_t end, Words known
 ) noexcept:
-    cdef Py_ssize_t i, place
+    cdef Py_ssize_t i
+    cdef uint32_t number
     cdef Py_ssize_t num_upper = 0, num_letters = 0
     cdef unsigned char kind
     token.text, token.length = text + start, end - start
@@ -326,7 +332,7 @@ cdef void read_token(
     token.is_lower = num_letters > 0 and num_upper == 0
     token.is_upper = num_letters > 0 and num_upper == num_letters
     token.is_title = token.is_alpha and num_upper == 1 and KIND[<unsigned char>text[start]] & UPPER
-    token.is_known = num_upper == 0 and known.find(text + start, end - start) >= 0
+    token.is_known = num_upper == 0 and known.find(text + start, end - start) != 0
     while start < end and KIND[<unsigned char>text[start]] & STRIPPED:
         start += 1
     while end > start and KIND[<unsigned char>text[end - 1]] & STRIPPED:
@@ -335,9 +341,9 @@ cdef void read_token(
     if start == end or num_letters != end - start:
         return
     token.core, token.core_length = lowered + start, end - start
-    place = known.find(token.core, token.core_length)
-    token.is_core_known = place >= 0
-    token.is_piece = place < 0 or (token.core_length <= 4 and not known.grammar[place])
+    number = known.find(token.core, token.core_length)
+    token.is_core_known = number != 0
+    token.is_piece = number == 0 or (token.core_length <= 4 and number == PLAIN)
 
 
 cdef bint may_hold_codes(const char *text, Py_ssize_t length, Token *tokens, Py_ssize_t num) noexcept:
@@ -377,7 +383,9 @@ cdef bint may_hold_codes(const char *text, Py_ssize_t length, Token *tokens, Py_
     return False
 
 
-cdef bint has_unknown_run(Token *tokens, Py_ssize_t num, Words known) noexcept:
+cdef bint has_unknown_run(
+    Token *tokens, Py_ssize_t num, Words known, Words instructing, Words stems
+) noexcept:
     """As `_ciphered_texts` of `encodings`: whether a run of unknown words may be a cipher."""
     cdef Py_ssize_t i, num_strange = 0, run = 0
     cdef Token *one
@@ -393,27 +401,28 @@ cdef bint has_unknown_run(Token *tokens, Py_ssize_t num, Words known) noexcept:
         if one.core != NULL and (not one.is_core_known or (run and one.core_length <= 2)):
             run += 1
             continue
-        if run >= 4 and may_be_cipher(&tokens[i - run], run, known):
+        if run >= 4 and may_be_cipher(&tokens[i - run], run, known, instructing, stems):
             return True
         run = 0
-    return run >= 4 and may_be_cipher(&tokens[num - run], run, known)
+    return run >= 4 and may_be_cipher(&tokens[num - run], run, known, instructing, stems)
 
 
-cdef bint may_be_cipher(Token *tokens, Py_ssize_t num, Words known) noexcept:
-    """Whether a run of words is anything but names that make no words when letters are shifted, mirrored or turned."""
+cdef bint may_be_cipher(Token *tokens, Py_ssize_t num, Words known, Words instructing, Words stems) noexcept:
+    """Whether a run of words makes known ones, or words of instructions unless they are names, when its letters are
+    shifted, mirrored or turned.
+    """
     cdef char word[MAX_LETTERS]
     cdef Py_ssize_t i, j, length, num_lower = 0, num_letters
-    cdef int way, letter
+    cdef uint32_t kinds
+    cdef int way, letter, num_kinds
     for i in range(num):
         num_lower += tokens[i].is_lower
-    if 2 * num_lower >= num:
-        return True
+        if tokens[i].core_length >= MAX_LETTERS:
+            return True
     for way in range(1, 28):  # so many letters on; then mirrored, then backwards
-        num_letters = 0
+        num_letters, kinds = 0, 0
         for i in range(num):
             length = tokens[i].core_length
-            if length < 3 or length > known.longest:
-                continue
             for j in range(length):
                 letter = tokens[i].core[j] - 97
                 if way < 26:
@@ -422,9 +431,18 @@ cdef bint may_be_cipher(Token *tokens, Py_ssize_t num, Words known) noexcept:
                     word[j] = <char>(97 + 25 - letter)
                 else:
                     word[length - 1 - j] = <char>(97 + letter)
-            if known.find(word, length) >= 0:
+            if length >= 3 and known.find(word, length) != 0:
                 num_letters += length
+            kinds |= instructing.find(word, length)
+            for j in range(1, min(length, stems.longest) + 1):
+                kinds |= stems.find(word, j)
         if num_letters >= 8:
+            return True
+        num_kinds = 0
+        while kinds:
+            kinds &= kinds - 1
+            num_kinds += 1
+        if num_kinds >= MIN_KINDS and 2 * num_lower >= num:
             return True
     return False
 
@@ -462,7 +480,7 @@ cdef bint makes_word(Token *tokens, Py_ssize_t num, Py_ssize_t first, Py_ssize_t
             return False
         memcpy(word + length, one.core, one.core_length)
         length += one.core_length
-        if more and first + more + 1 > at and length >= 5 and known.find(word, length) >= 0:
+        if more and first + more + 1 > at and length >= 5 and known.find(word, length) != 0:
             return True
         if one.core_length != one.length:
             return False
@@ -561,7 +579,7 @@ cdef bint may_be_broken(
             i += 1
         if length == i - first or not KIND[<unsigned char>text[i - 1]] & LETTER:
             continue  # letters alone, or a sign at the end
-        if 4 <= length <= known.longest and known.find(word, length) >= 0:
+        if 4 <= length <= known.longest and known.find(word, length) != 0:
             return True
     return False
 
@@ -604,8 +622,8 @@ cdef bint reads_as_word(const char *at, Py_ssize_t length, Words known) noexcept
         return False
     for i in range(length):
         word[i] = LETTERED[<unsigned char>at[i]]
-    if known.find(word, length) >= 0:
+    if known.find(word, length) != 0:
         return True
     for i in range(length):
         word[i] = LETTERED_L[<unsigned char>at[i]]
-    return known.find(word, length) >= 0
+    return known.find(word, length) != 0

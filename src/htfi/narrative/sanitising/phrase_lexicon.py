@@ -7,7 +7,7 @@ accents, and in Arabic the article and joined particles do not matter.
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -98,7 +98,7 @@ def marked_sentences(folded: str) -> Iterator[MarkedSentence]:
 def _marked(words: list[str]) -> Iterator[MarkedSentence]:
     by_language: dict[str, list[LexiconMark]] = {}
     for at, word in enumerate(words):
-        for language, kind, rest in _entries_of(word):
+        for language, kind, rest in entries_of_word(word):
             if not rest or _goes_on(words, at + 1, rest):
                 by_language.setdefault(language, []).append(LexiconMark(kind, at, at + 1 + len(rest)))
     shared = by_language.pop(EVERYWHERE, [])
@@ -154,7 +154,7 @@ def _forms(word: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 15)
-def _entries_of(word: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+def entries_of_word(word: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     """(language, kind, words that must follow) of each entry that begins with a word."""
     exact, by_head = _words()
     found: list[tuple[str, str, tuple[str, ...]]] = []
@@ -202,6 +202,23 @@ def kinds_of_word(word: str) -> list[tuple[str, str]]:
     while bits:
         found.append(_pairs()[(bits & -bits).bit_length() - 1])
         bits &= bits - 1
+    return found
+
+
+def words_of_kinds(kinds: Collection[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """Words in ASCII by which a text may hold an entry of these kinds, with a bit for each, in whatever language: those
+    that stand as they are, and stems of any ending.
+    """
+    numbers = {kind: 1 << number for number, kind in enumerate(sorted(kinds))}
+    wanted = [(1 << place, numbers[kind]) for place, (_, kind) in enumerate(_pairs()) if kind in numbers]
+    exact, by_head = _kind_bits()
+    stems = [pair for pairs in by_head.values() for pair in pairs]
+    found: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    for table, words in zip(found, (exact.items(), stems), strict=True):
+        for word, bits in words:
+            number = sum({number for bit, number in wanted if bits & bit})
+            if number and word.isascii():
+                table[word] = table.get(word, 0) | number
     return found
 
 

@@ -10,11 +10,21 @@ from typing import Any, NamedTuple
 
 from htfi.narrative.prefilter import Words, needed_words, words_of
 from htfi.narrative.sanitising import compiled
-from htfi.narrative.sanitising.phrase_lexicon import EVERYWHERE, kinds_of_word, languages_and_kinds
+from htfi.narrative.sanitising.phrase_lexicon import (
+    EVERYWHERE,
+    entries_of_word,
+    kinds_of_word,
+    languages_and_kinds,
+)
 from htfi.narrative.sanitising.wording_model import START, TokenWeights, WordingWeights, token_weights
 
 _IS_WORD, _IS_KNOWN, _CALLS, _IS_END, _IS_LOUD_END, _IS_FOREIGN = (1 << bit for bit in range(6))
 
+# A token's number, flags, log-odds, marks, (language, kinds) of entries to which it may belong, and the entries that
+# begin with it, as language, kind and the words that follow.
+Traits = tuple[
+    int, int, float, float, int, Sequence[tuple[int, int]], Sequence[tuple[int, int, Sequence[str]]]
+]
 _MAX_SETS = 4  # of words that a pattern needs, its hints first
 
 
@@ -88,7 +98,7 @@ class CheckChooser:
         patterns = [name for number, name in enumerate(self._names) if doubts & core.FIRST_PATTERN << number]
         return PossibleChecks(False, sentences, doubts & core.WORDED != 0, patterns)
 
-    def _traits(self, token: str) -> tuple[int, int, float, float, int, Sequence[tuple[int, int]]]:
+    def _traits(self, token: str) -> Traits:
         """What compiled code asks of a token when it first meets it."""
         known = token_weights(token, self._weights)
         words, marks = words_of(token), 0
@@ -97,7 +107,13 @@ class CheckChooser:
             for place, needed in enumerate(needs, 1):
                 marks |= _mark(number, place) * (not words.isdisjoint(needed))
         kinds = [(self._languages[language], self._kinds[kind]) for language, kind in kinds_of_word(token)]
-        return self._words.get(known.word, -1), self._flags(token, known), *known.weights, marks, kinds
+        entries = [
+            (self._languages[language], self._kinds[kind], rest)
+            for language, kind, rest in entries_of_word(token)
+            if all(map(str.isascii, rest))
+        ]
+        flags = self._flags(token, known)
+        return self._words.get(known.word, -1), flags, *known.weights, marks, kinds, entries
 
     def _flags(self, token: str, known: TokenWeights) -> int:
         flags = (

@@ -1,6 +1,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
-Traits = tuple[int, int, float, float, int, Sequence[tuple[int, int]]]
+Traits = tuple[
+    int, int, float, float, int, Sequence[tuple[int, int]], Sequence[tuple[int, int, Sequence[str]]]
+]
 
 EVERY: int
 ORDER: int

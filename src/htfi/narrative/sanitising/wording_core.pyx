@@ -26,6 +26,8 @@ cdef enum:
 cdef enum:
     MAX_CHARS = 16384
     MAX_TOKENS = 2_900  # below the bounds of the checks, so that they see all of a text
+    MAX_PIECES = 2_900
+    UNKNOWN = 1 << 31
     MAX_LANGUAGES = 16
     NUM_PLACES = 1 << 16  # of tokens by their hashes
     MAX_HELD = 1 << 15  # tokens; then all are forgotten
@@ -44,6 +46,21 @@ cdef double MIN_KNOWN = 0.45
 cdef double FOR_LENGTH = 0.25
 cdef double ROUNDING = 0.001  # log-odds are compared rounded
 
+cdef struct Rest:  # a word that must follow
+    char *text
+    Py_ssize_t length
+    bint is_stem  # it may have any ending
+
+cdef struct Entry:  # of the lexicon, which begins with a token
+    int language
+    uint32_t kind
+    int num_rest
+    Rest *rest
+
+cdef struct Piece:  # of a text, as the lexicon divides it
+    const char *text
+    Py_ssize_t length
+
 cdef struct Token:
     char *text
     Py_ssize_t length
@@ -54,7 +71,9 @@ cdef struct Token:
     double pump
     uint32_t marks
     uint32_t seen_in
-    uint32_t *kinds  # by language; NULL for none
+    uint32_t *kinds  # by language, those of entries to which it may belong; NULL for none
+    int num_entries
+    Entry *entries
 
 cdef struct Sentence:
     double order
@@ -110,8 +129,9 @@ cdef class Screen:
     cdef uint32_t here, only, machine, header, must, report, call, sure, tip, rich, urgent
 
     def __cinit__(self, describe, pairs, biases, int start_word, patterns, kinds, int num_languages, int shared):
-        """`describe` gives a token's (word, flags, order, pump, marks, ((language, kinds), …)); `pairs` are
-        (word, word, order, pump) of neighbours; `patterns` the sets of marks of each of which a pattern needs one;
+        """`describe` gives a token's (word, flags, order, pump, marks, ((language, kinds), …), entries) with the
+        entries that begin with it as (language, kind, words that follow); `pairs` are (word, word, order, pump) of
+        neighbours; `patterns` the sets of marks of each of which a pattern needs one;
         `kinds` the bit of each kind.
         """
         cdef Py_ssize_t size = 16, place
@@ -161,8 +181,7 @@ cdef class Screen:
     cdef void forget(self) noexcept:
         cdef Py_ssize_t place
         for place in range(NUM_PLACES):
-            free(self.tokens[place].text)
-            free(self.tokens[place].kinds)
+            forget_token(&self.tokens[place])
         memset(self.tokens, 0, NUM_PLACES * sizeof(Token))
         self.num_held = 0
 
@@ -171,13 +190,12 @@ cdef class Screen:
 
         What may be an order goes into `sentences`, by where it starts and ends.
         """
-        cdef Py_ssize_t length = 0, i = 0, end, start = 0
+        cdef Py_ssize_t length = 0, i = 0, end
         cdef const char *given
         cdef char lowered[MAX_CHARS]
         cdef unsigned char c
         cdef uint32_t kinds[MAX_LANGUAGES]
-        cdef uint32_t here[MAX_LANGUAGES]
-        cdef uint32_t marks = 0
+        cdef uint32_t marks = 0, every_kind
         cdef Sentence sentence
         cdef Judged judged
         cdef Token *token
@@ -195,7 +213,6 @@ cdef class Screen:
             lowered[i] = <char>(c + 32 if 65 <= c <= 90 else c)
         lowered[length] = 0
         memset(kinds, 0, sizeof(kinds))
-        memset(here, 0, sizeof(here))
         memset(&sentence, 0, sizeof(sentence))
         memset(&judged, 0, sizeof(judged))
         judged.best_order = judged.best_pump = -9.0
@@ -213,25 +230,17 @@ cdef class Screen:
                 token.seen_in = self.turn
                 if token.kinds:
                     for language in range(self.num_languages):
-                        here[language] |= token.kinds[language]
+                        kinds[language] |= token.kinds[language]
                 before = self.read(token, before, &sentence, &judged)
                 i = end
             else:
                 i += 1
-            if i == length or ends_sentence(lowered, i - 1, length):
-                if self.may_order(here):
-                    sentences.append((start, i))
-                for language in range(self.num_languages):
-                    kinds[language] |= here[language]
-                memset(here, 0, sizeof(here))
-                start = i
-        if num > MAX_TOKENS or self.may_report_or_pump(kinds):
+        if num > MAX_TOKENS or self.may_report(kinds):
             return every
-        found = self.possible_patterns(marks)
-        if sentences:
-            if length > MAX_TOKENS:
-                return every
-            found |= order
+        every_kind = self.mark(lowered, length, sentences)
+        if every_kind == UNKNOWN or (self.may_pump(kinds) and self.may_entice(every_kind)):
+            return every
+        found = self.possible_patterns(marks) | (order if sentences else 0)
         if num_foreign < (3 if num < 40 else num // 10):
             self.judge(&sentence, &judged)
             if num > USUAL_WORDS:
@@ -241,6 +250,70 @@ cdef class Screen:
             elif judged.best_pump - allowance + ROUNDING >= pump_at:
                 found |= worded
         return found
+
+    cdef uint32_t mark(self, const char *text, Py_ssize_t length, list sentences) except? UNKNOWN:
+        """The kinds of all entries in a text, as `marked_sentences` of `phrase_lexicon` finds them; `UNKNOWN` of a text
+        that is too long. Sentences that may be orders go into `sentences`.
+        """
+        cdef Piece pieces[MAX_PIECES]
+        cdef uint32_t here[MAX_LANGUAGES]
+        cdef uint32_t found = 0
+        cdef Py_ssize_t i = 0, start = 0
+        cdef int num = 0, at, first = 0, language
+        cdef unsigned char c
+        while i <= length:
+            c = <unsigned char>text[i]
+            if c == 46 or c == 33 or c == 63 or c == 59 or i == length:  # . ! ? ;
+                if num - first > 1:
+                    memset(here, 0, sizeof(here))
+                    for at in range(first, num):
+                        self.mark_piece(pieces, at, num, here)
+                    for language in range(self.num_languages):
+                        found |= here[language]
+                    if self.may_order(here):
+                        sentences.append((start, i))
+                i += 1
+                start, first = i, num
+                continue
+            if c == 32 or c == 10 or is_elision(text, i):
+                i += 1
+                continue
+            if num == MAX_PIECES:
+                return UNKNOWN
+            pieces[num].text = text + i
+            i += 1
+            if is_letter(c):
+                while is_letter(<unsigned char>text[i]):
+                    i += 1
+            elif is_digit(c):
+                while is_digit(<unsigned char>text[i]) or (
+                    (text[i] == 46 or text[i] == 44) and is_digit(<unsigned char>text[i + 1])
+                ):
+                    i += 1
+            pieces[num].length = text + i - pieces[num].text
+            num += 1
+        return found
+
+    cdef int mark_piece(self, Piece *pieces, int at, int num, uint32_t *here) except -1:
+        """Add the kinds of the entries that begin at a piece."""
+        cdef Token *token = self.token(pieces[at].text, pieces[at].length)
+        cdef Entry *entry
+        cdef Rest *rest
+        cdef Piece *piece
+        cdef int i, j
+        for i in range(token.num_entries):
+            entry = &token.entries[i]
+            if at + 1 + entry.num_rest > num:
+                continue
+            for j in range(entry.num_rest):
+                rest, piece = &entry.rest[j], &pieces[at + 1 + j]
+                if piece.length < rest.length or (piece.length > rest.length and not rest.is_stem):
+                    break
+                if memcmp(piece.text, rest.text, rest.length) != 0:
+                    break
+            else:
+                here[entry.language] |= entry.kind
+        return 0
 
     cdef Token *token(self, const char *text, Py_ssize_t length) except NULL:
         cdef uint64_t key = 14695981039346656037ULL
@@ -258,7 +331,8 @@ cdef class Screen:
         if self.num_held == MAX_HELD:
             self.forget()
             place = mixed(key) & (NUM_PLACES - 1)
-        word, flags, left, right, marks, by_language = self.describe(PyUnicode_DecodeASCII(text, length, NULL))
+        described = self.describe(PyUnicode_DecodeASCII(text, length, NULL))
+        word, flags, left, right, marks, by_language, entries = described
         found = &self.tokens[place]
         found.kinds = NULL
         if by_language:
@@ -268,6 +342,9 @@ cdef class Screen:
             for language, kinds in by_language:
                 found.kinds[language] |= kinds
         found.word, found.flags, found.order, found.pump, found.marks = word, flags, left, right, marks
+        found.num_entries, found.entries = 0, NULL
+        if entries:
+            read_entries(found, entries)
         found.key, found.length, found.seen_in = key, length, 0
         found.text = <char *>malloc(length)
         if not found.text:
@@ -355,25 +432,33 @@ cdef class Screen:
                 return True
         return False
 
-    cdef bint may_report_or_pump(self, uint32_t *kinds) noexcept:
-        """Whether a text may report attacks on machines, or call to trade: a call beside a promise, or two hints."""
+    cdef bint may_report(self, uint32_t *kinds) noexcept:
+        """Whether a text may report attacks on machines, as `find_injection` of `prompt_injection` asks."""
         cdef int language
-        cdef uint32_t of_all = kinds[self.shared], k, every = 0
-        cdef bint calls = False
+        cdef uint32_t k
         for language in range(self.num_languages):
-            if not kinds[language]:
-                continue
-            k = kinds[language] | of_all
-            every |= k
+            k = kinds[language] | kinds[self.shared]
             if k & self.report and k & (self.reader | self.name | self.machine | self.drop):
                 return True
+        return False
+
+    cdef bint may_pump(self, uint32_t *kinds) noexcept:
+        """Whether a text may call to trade, as `pump_call_strength` of `manipulation` asks first."""
+        cdef int language
+        cdef uint32_t k
+        for language in range(self.num_languages):
+            k = kinds[language] | kinds[self.shared]
             if k & self.call and k & (self.sure | self.tip | self.rich):
-                calls = True
-        if not calls:
+                return True
+        return False
+
+    cdef bint may_entice(self, uint32_t k) noexcept:
+        """Whether a call stands beside a promise, or beside two of a tip, riches and a hurry."""
+        if not k & self.call:
             return False
-        return (every & self.sure) != 0 or (
-            ((every & self.tip) != 0) + ((every & self.rich) != 0) + ((every & self.urgent) != 0) >= 2
-        )
+        if k & self.sure:
+            return True
+        return ((k & self.tip) != 0) + ((k & self.rich) != 0) + ((k & self.urgent) != 0) >= 2
 
     cdef int possible_patterns(self, uint32_t marks) noexcept:
         """A bit for each pattern that has what it needs: of each of its sets one mark."""
@@ -393,12 +478,49 @@ cdef inline double most(double one, double other) noexcept:
     return other if other > one else one
 
 
-cdef inline bint ends_sentence(const char *text, Py_ssize_t at, Py_ssize_t length) noexcept:
-    """Whether a sentence surely ends, however its words are told apart: a stop before a blank."""
-    cdef char c = text[at]
-    if c != 46 and c != 33 and c != 63 and c != 59:
+cdef int read_entries(Token *token, entries) except -1:
+    """Keep the entries that begin with a token."""
+    cdef Entry *entry
+    cdef Rest *rest
+    cdef bytes word
+    token.entries = <Entry *>calloc(len(entries), sizeof(Entry))
+    if not token.entries:
+        raise MemoryError
+    token.num_entries = len(entries)
+    for number, (language, kind, following) in enumerate(entries):
+        entry = &token.entries[number]
+        entry.language, entry.kind, entry.num_rest = language, kind, len(following)
+        entry.rest = <Rest *>calloc(max(len(following), 1), sizeof(Rest))
+        if not entry.rest:
+            raise MemoryError
+        for place, text in enumerate(following):
+            rest = &entry.rest[place]
+            rest.is_stem = text.endswith("*")
+            word = text.removesuffix("*").encode()
+            rest.length = len(word)
+            rest.text = <char *>malloc(max(len(word), 1))
+            if not rest.text:
+                raise MemoryError
+            memcpy(rest.text, <const char *>word, len(word))
+    return 0
+
+
+cdef void forget_token(Token *token) noexcept:
+    cdef int i, j
+    for i in range(token.num_entries):
+        for j in range(token.entries[i].num_rest):
+            free(token.entries[i].rest[j].text)
+        free(token.entries[i].rest)
+    free(token.entries)
+    free(token.kinds)
+    free(token.text)
+
+
+cdef inline bint is_elision(const char *text, Py_ssize_t at) noexcept:
+    """Whether what stands between two letters joins words: ' and -."""
+    if (text[at] != 39 and text[at] != 45) or not at:
         return False
-    return at + 1 == length or text[at + 1] == 32 or text[at + 1] == 10
+    return is_letter(<unsigned char>text[at - 1]) and is_letter(<unsigned char>text[at + 1])
 
 
 cdef Py_ssize_t end_of_token(const char *text, Py_ssize_t at, Py_ssize_t length) noexcept:
