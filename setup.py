@@ -70,6 +70,7 @@ FORECASTING = Path("src/htfi/forecasting")
 RECORD = Path("src/htfi/pipeline/record")
 RATIONALE = Path("src/htfi/narrative/rationale")
 SANITISING = Path("src/htfi/narrative/sanitising")
+ENCODING = Path("src/htfi/narrative/encoding")
 DECODING = Path("src/htfi/decoding")
 DOMAIN = Path("src/htfi/domain")
 LEDGER = Path("src/htfi/governance/ledger")
@@ -96,6 +97,7 @@ LOST = {
     MARKET: "the market kernel will run interpreted, about 40 times slower",
     RECORD: "the ledger's entries will be packed interpreted, several times slower",
     RATIONALE: "drivers of forecasts will be found interpreted, a few times slower",
+    ENCODING: "heads of news will look up words interpreted, several times slower",
     SANITISING: "news will be screened interpreted, several times slower",
     FORECASTING: "GARCH will be fitted interpreted, about 300 times slower, and numpy will learn and fuse",
     DOMAIN: "logarithms and powers will be taken by numpy, several times slower on short arrays",
@@ -170,11 +172,12 @@ def learning() -> Extension:
     )
 
 
-def screening(name: str) -> Extension:
-    """What screens a news item's text in one pass."""
+def of_texts(folder: Path, name: str) -> Extension:
+    """What screens a news item's text in one pass, or finds the words that heads know."""
+    package = ".".join(folder.relative_to("src").parts)
     return Extension(
-        f"htfi.narrative.sanitising.{name}",
-        [source := str(SANITISING / f"{name}.pyx")],
+        f"{package}.{name}",
+        [source := str(folder / f"{name}.pyx")],
         depends=[source],
         extra_compile_args=EXACT,
     )
@@ -217,7 +220,11 @@ setup(
                 *(typed(MARKET, name) for name in HOT),
                 typed(FORECASTING, "garch_core"),
                 learning(),
-                *(screening(name) for name in ("disguise_core", "similarity_core", "wording_core")),
+                of_texts(ENCODING, "cues_core"),
+                *(
+                    of_texts(SANITISING, name)
+                    for name in ("disguise_core", "similarity_core", "wording_core")
+                ),
                 *(typed(RECORD, name) for name in ("plain", "rows", "ticks")),
                 *(typed(RATIONALE, name) for name in ("choice", "drivers")),
             ],

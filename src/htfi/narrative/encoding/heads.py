@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.files import write_atomically
+from htfi.narrative.encoding import compiled
 
 Floats = NDArray[np.float32]
 
@@ -52,6 +53,8 @@ def cue_words(text: str) -> list[str]:
 @lru_cache(maxsize=1_024)  # the heads of news and those of facts ask for the same texts
 def cue_ids(text: str) -> tuple[int, ...]:
     """CRC-32 of the text's words and of its pairs of neighbours, each once, in rising order."""
+    if compiled.cues is not None and (ids := compiled.cues.cue_ids(text)) is not None:
+        return ids
     found = cue_words(text)
     grams = [*found, *(f"{one} {two}" for one, two in itertools.pairwise(found))]
     return tuple(sorted({crc32(gram.encode()) for gram in grams}))
@@ -130,6 +133,10 @@ class Head:
         """The sum of the weights of known cues, [labels], by the root of their number."""
         if not len(self.cue_hashes):
             return np.zeros(len(self.labels), np.float32)
+        if compiled.cues is not None:
+            found: Floats = np.empty(len(self.labels), np.float32)
+            compiled.cues.weigh(self.cue_hashes, self.cue_weights, tuple(words), found)
+            return found
         hashes = np.array(words, dtype=np.uint32)
         places = np.minimum(np.searchsorted(self.cue_hashes, hashes), len(self.cue_hashes) - 1)
         places = places[self.cue_hashes[places] == hashes]
