@@ -1,5 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""Hashed words of a text and the weights that heads give them, compiled, with the bits of `heads`."""
+"""Hashed words of a text, the weights that heads give them, and what they make of its tokens, compiled, with the bits of
+`heads`.
+"""
 
 from libc.math cimport sqrt
 from libc.stdint cimport uint32_t, uint8_t
@@ -229,3 +231,36 @@ def weigh(const uint32_t[::1] hashes, const float[:, ::1] weights, tuple words, 
     root = <float>sqrt(<double>(num if num > 1 else 1))
     for label in range(num_labels):
         out[label] = out[label] / root
+
+
+def are_small(const float[:, ::1] rows):
+    """Whether every number lies within ±1000, and none is no number."""
+    cdef Py_ssize_t i, num = rows.shape[0] * rows.shape[1]
+    cdef const float *at
+    cdef bint found = True
+    if num == 0:
+        return True
+    at = &rows[0, 0]
+    for i in range(num):
+        found &= (at[i] <= 1000.0) & (at[i] >= -1000.0)
+    return found
+
+
+def pool(const float[:, ::1] seen, const Py_ssize_t[::1] ends, float[:, :] highest, float[:, :] mean):
+    """The largest and the mean of the features [sum of T, S] of each text's tokens, into [n, S] each; `ends` [n] are
+    where texts end. Rows are added in their order, as numpy.add.reduce adds them.
+    """
+    cdef Py_ssize_t text, row, column, start = 0, num_columns = seen.shape[1]
+    cdef float one, num
+    for text in range(ends.shape[0]):
+        for column in range(num_columns):
+            highest[text, column] = mean[text, column] = seen[start, column]
+        for row in range(start + 1, ends[text]):
+            for column in range(num_columns):
+                one = seen[row, column]
+                highest[text, column] = one if one > highest[text, column] else highest[text, column]
+                mean[text, column] += one
+        num = <float>(ends[text] - start)
+        for column in range(num_columns):
+            mean[text, column] /= num
+        start = ends[text]
