@@ -278,9 +278,9 @@ def clip_finite(embeddings: Floats) -> Floats:
         and embeddings.dtype == np.float32
         and embeddings.ndim == 2
         and embeddings.flags.c_contiguous
+        and compiled.cues.are_small(embeddings)
     ):
-        if compiled.cues.are_small(embeddings):
-            return embeddings
+        return embeddings
     flat = embeddings.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
         if flat.dtype == np.float32 and float(flat @ flat) < 1e6:  # each is below the length of all
