@@ -97,7 +97,7 @@ LOST = {
     MARKET: "the market kernel will run interpreted, about 40 times slower",
     RECORD: "the ledger's entries will be packed interpreted, several times slower",
     RATIONALE: "drivers of forecasts will be found interpreted, a few times slower",
-    ENCODING: "heads of news will look up words interpreted, several times slower",
+    ENCODING: "words of news will be looked up interpreted, several times slower",
     SANITISING: "news will be screened interpreted, several times slower",
     FORECASTING: "GARCH will be fitted interpreted, about 300 times slower, and numpy will learn and fuse",
     DOMAIN: "logarithms and powers will be taken by numpy, several times slower on short arrays",
@@ -220,7 +220,7 @@ setup(
                 *(typed(MARKET, name) for name in HOT),
                 typed(FORECASTING, "garch_core"),
                 learning(),
-                of_texts(ENCODING, "cues_core"),
+                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core")),
                 *(
                     of_texts(SANITISING, name)
                     for name in ("disguise_core", "similarity_core", "wording_core")
