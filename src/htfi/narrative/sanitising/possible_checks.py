@@ -66,6 +66,13 @@ class CheckChooser:
                 pairs.append((numbers[0], numbers[1], order, pump))
         self._names = tuple(patterns)
         self._needs = [[frozenset(hints), *_known_by_letters(text)] for text, hints in patterns.values()]
+        self._hint_marks: dict[str, int] = {}
+        self._word_marks: dict[str, int] = {}
+        for number, sets in enumerate(self._needs):
+            for place, words in enumerate(sets):
+                marks = self._word_marks if place else self._hint_marks
+                for word in words:
+                    marks[word] = marks.get(word, 0) | _mark(number, place)
         languages, kinds = languages_and_kinds()
         self._languages = {language: number for number, language in enumerate(languages)}
         self._kinds = {kind: 1 << number for number, kind in enumerate(kinds)}
@@ -101,11 +108,9 @@ class CheckChooser:
     def _traits(self, token: str) -> Traits:
         """What compiled code asks of a token when it first meets it."""
         known = token_weights(token, self._weights)
-        words, marks = words_of(token), 0
-        for number, (hints, *needs) in enumerate(self._needs):
-            marks |= _mark(number, 0) * (token in hints)
-            for place, needed in enumerate(needs, 1):
-                marks |= _mark(number, place) * (not words.isdisjoint(needed))
+        marks = self._hint_marks.get(token, 0)
+        for word in words_of(token):
+            marks |= self._word_marks.get(word, 0)
         kinds = [(self._languages[language], self._kinds[kind]) for language, kind in kinds_of_word(token)]
         entries = [
             (self._languages[language], self._kinds[kind], rest)
