@@ -75,6 +75,7 @@ DECODING = Path("src/htfi/decoding")
 DOMAIN = Path("src/htfi/domain")
 LEDGER = Path("src/htfi/governance/ledger")
 NATIVE = Path("src/htfi/adapters/native")
+TOKENIZER = Path("src/htfi/adapters/tokenizer")
 PORTABLE = str(DOMAIN / "portable_math.h")
 
 DIRECTIVES = {
@@ -97,6 +98,7 @@ LOST = {
     MARKET: "the market kernel will run interpreted, about 40 times slower",
     RECORD: "the ledger's entries will be packed interpreted, several times slower",
     RATIONALE: "drivers of forecasts will be found interpreted, a few times slower",
+    TOKENIZER: "texts will be divided into tokens by the general tokenizer, several times slower",
     ENCODING: "words of news will be looked up interpreted, several times slower",
     SANITISING: "news will be screened interpreted, several times slower",
     FORECASTING: "GARCH will be fitted interpreted, about 300 times slower, and numpy will learn and fuse",
@@ -220,6 +222,7 @@ setup(
                 *(typed(MARKET, name) for name in HOT),
                 typed(FORECASTING, "garch_core"),
                 learning(),
+                of_texts(TOKENIZER, "word_pieces_core"),
                 *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core")),
                 *(
                     of_texts(SANITISING, name)
