@@ -139,7 +139,7 @@ def _known_words() -> tuple[Any, Any, Any]:
     """For compiled code: common words, with those of grammar, and words of instructions, as they stand and as stems."""
     core = compiled.disguise
     core.set_tail_hints(_TAIL_HINTS)
-    common = {word: 1 + (word in GRAMMAR_WORDS) for word in common_words()}
+    common = dict.fromkeys(common_words(), 1) | dict.fromkeys(common_words() & GRAMMAR_WORDS, 2)
     return core.Words(common), *map(core.Words, words_of_kinds(INSTRUCTION_KINDS))
 
 

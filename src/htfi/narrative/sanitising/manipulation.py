@@ -244,8 +244,7 @@ def _examine_wording(
 
 @cache
 def checks() -> CheckChooser:
-    patterns = {name: (_PHRASES.text(name), _HINTS[name]) for name, *_ in _PATTERNS}
-    return CheckChooser(wording.shipped_weights(), patterns, _NOT_ENGLISH)
+    return CheckChooser(wording.shipped_weights(), _HINTS, _NOT_ENGLISH)
 
 
 def _warns(lower: str) -> bool:

@@ -210,13 +210,16 @@ def words_of_kinds(kinds: Collection[str]) -> tuple[dict[str, int], dict[str, in
     that stand as they are, and stems of any ending.
     """
     numbers = {kind: 1 << number for number, kind in enumerate(sorted(kinds))}
-    wanted = [(1 << place, numbers[kind]) for place, (_, kind) in enumerate(_pairs()) if kind in numbers]
+    by_place = [numbers.get(kind, 0) for _, kind in _pairs()]
     exact, by_head = _kind_bits()
     stems = [pair for pairs in by_head.values() for pair in pairs]
     found: tuple[dict[str, int], dict[str, int]] = ({}, {})
     for table, words in zip(found, (exact.items(), stems), strict=True):
         for word, bits in words:
-            number = sum({number for bit, number in wanted if bits & bit})
+            number = 0
+            while bits:
+                number |= by_place[(bits & -bits).bit_length() - 1]
+                bits &= bits - 1
             if number and word.isascii():
                 table[word] = table.get(word, 0) | number
     return found

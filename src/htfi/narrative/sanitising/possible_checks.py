@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from htfi.narrative.prefilter import Words, needed_words, words_of
 from htfi.narrative.sanitising import compiled
 from htfi.narrative.sanitising.phrase_lexicon import (
     EVERYWHERE,
@@ -25,7 +24,6 @@ _IS_WORD, _IS_KNOWN, _CALLS, _IS_END, _IS_LOUD_END, _IS_FOREIGN = (1 << bit for 
 Traits = tuple[
     int, int, float, float, int, Sequence[tuple[int, int]], Sequence[tuple[int, int, Sequence[str]]]
 ]
-_MAX_SETS = 4  # of words that a pattern needs, its hints first
 
 
 class PossibleChecks(NamedTuple):
@@ -48,11 +46,11 @@ class CheckChooser:
     def __init__(
         self,
         weights: WordingWeights,
-        patterns: Mapping[str, tuple[str, Collection[str]]],
+        patterns: Mapping[str, Collection[str]],
         foreign: Collection[str],
     ) -> None:
-        """`patterns`, as text and with their hints by name, are tried on texts in lower case that hold a hint;
-        `foreign` are the words by which a text is known not to be English.
+        """`patterns` are hints by the name of a pattern, which is tried on texts that hold one of them; `foreign`
+        are the words by which a text is known not to be English.
         """
         self._weights, self._foreign = weights, foreign
         self._words: dict[str, int] = {START: 0}
@@ -65,14 +63,10 @@ class CheckChooser:
             if blank:
                 pairs.append((numbers[0], numbers[1], order, pump))
         self._names = tuple(patterns)
-        self._needs = [[frozenset(hints), *_known_by_letters(text)] for text, hints in patterns.values()]
-        self._hint_marks: dict[str, int] = {}
-        self._word_marks: dict[str, int] = {}
-        for number, sets in enumerate(self._needs):
-            for place, words in enumerate(sets):
-                marks = self._word_marks if place else self._hint_marks
-                for word in words:
-                    marks[word] = marks.get(word, 0) | _mark(number, place)
+        self._marks: dict[str, int] = {}
+        for number, hints in enumerate(patterns.values()):
+            for word in hints:
+                self._marks[word] = self._marks.get(word, 0) | 1 << number
         languages, kinds = languages_and_kinds()
         self._languages = {language: number for number, language in enumerate(languages)}
         self._kinds = {kind: 1 << number for number, kind in enumerate(kinds)}
@@ -85,7 +79,7 @@ class CheckChooser:
             self._pairs,
             self._weights.biases,
             self._words[START],
-            [[_mark(number, place) for place in range(len(one))] for number, one in enumerate(self._needs)],
+            len(self._names),
             self._kinds,
             len(self._languages),
             self._languages[EVERYWHERE],
@@ -108,9 +102,6 @@ class CheckChooser:
     def _traits(self, token: str) -> Traits:
         """What compiled code asks of a token when it first meets it."""
         known = token_weights(token, self._weights)
-        marks = self._hint_marks.get(token, 0)
-        for word in words_of(token):
-            marks |= self._word_marks.get(word, 0)
         kinds = [(self._languages[language], self._kinds[kind]) for language, kind in kinds_of_word(token)]
         entries = [
             (self._languages[language], self._kinds[kind], rest)
@@ -118,6 +109,7 @@ class CheckChooser:
             if all(map(str.isascii, rest))
         ]
         flags = self._flags(token, known)
+        marks = self._marks.get(token, 0)
         return self._words.get(known.word, -1), flags, *known.weights, marks, kinds, entries
 
     def _flags(self, token: str, known: TokenWeights) -> int:
@@ -130,16 +122,6 @@ class CheckChooser:
         return flags | _IS_LOUD_END * (known.word in ("!", "?")) | _IS_FOREIGN * (token in self._foreign)
 
 
-def _mark(pattern: int, place: int) -> int:
-    """The bit of one of the sets of words that a pattern needs."""
-    return 1 << _MAX_SETS * pattern + place
-
-
 def may_hold_template(raw: str) -> bool:
     """Whether a text may hold the marks of a chat template; true where it is not known."""
     return compiled.wording is None or compiled.wording.may_hold_template(raw)
-
-
-def _known_by_letters(pattern: str) -> list[Words]:
-    """The sets of words that a pattern needs and that are letters alone, whose tokens hold them as they stand."""
-    return [words for words in needed_words(pattern) if all(word.rstrip("*").isalpha() for word in words)]

@@ -16,7 +16,7 @@ class Screen:
         pairs: Sequence[tuple[int, int, float, float]],
         biases: tuple[float, float],
         start_word: int,
-        patterns: Sequence[Sequence[int]],
+        num_patterns: int,
         kinds: Mapping[str, int],
         num_languages: int,
         shared: int,

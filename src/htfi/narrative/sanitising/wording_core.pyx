@@ -27,8 +27,9 @@ cdef enum:
     MAX_CHARS = 16384
     MAX_TOKENS = 2_900  # below the bounds of the checks, so that they see all of a text
     MAX_PIECES = 2_900
-    UNKNOWN = 1 << 31
+    UNKNOWN = 1 << 30  # beyond all kinds
     MAX_LANGUAGES = 16
+    MAX_PATTERNS = 24
     NUM_PLACES = 1 << 16  # of tokens by their hashes
     MAX_HELD = 1 << 15  # tokens; then all are forgotten
     IS_WORD = 1
@@ -121,17 +122,13 @@ cdef class Screen:
     cdef int start_word
     cdef int num_languages
     cdef int shared
-    cdef uint32_t need[32]  # marks of which a pattern needs one
-    cdef int pattern_of[32]
-    cdef int num_needs
-    cdef int num_patterns
     cdef uint32_t drop, rules, prior, you, value, strong, field, role, answer, system, reader, name, act, command
     cdef uint32_t here, only, machine, header, must, report, call, sure, tip, rich, urgent
 
-    def __cinit__(self, describe, pairs, biases, int start_word, patterns, kinds, int num_languages, int shared):
+    def __cinit__(self, describe, pairs, biases, int start_word, int num_patterns, kinds, int num_languages, int shared):
         """`describe` gives a token's (word, flags, order, pump, marks, ((language, kinds), …), entries) with the
         entries that begin with it as (language, kind, words that follow); `pairs` are (word, word, order, pump) of
-        neighbours; `patterns` the sets of marks of each of which a pattern needs one;
+        neighbours; `marks` have a bit for each of the patterns of which a token is a hint;
         `kinds` the bit of each kind.
         """
         cdef Py_ssize_t size = 16, place
@@ -155,13 +152,8 @@ cdef class Screen:
         self.biases[0], self.biases[1] = biases
         self.start_word = start_word
         self.num_languages, self.shared = num_languages, shared
-        if num_languages > MAX_LANGUAGES or sum(map(len, patterns)) > 32:
+        if num_languages > MAX_LANGUAGES or num_patterns > MAX_PATTERNS or len(kinds) > 30:
             raise ValueError("too many languages or patterns")
-        self.num_needs, self.num_patterns = 0, len(patterns)
-        for number, needs in enumerate(patterns):
-            for need in needs:
-                self.need[self.num_needs], self.pattern_of[self.num_needs] = need, number
-                self.num_needs += 1
         self.drop, self.rules, self.prior, self.you = kinds["drop"], kinds["rules"], kinds["prior"], kinds["you"]
         self.value, self.strong, self.field = kinds["value"], kinds["strong"], kinds["field"]
         self.role, self.answer, self.system = kinds["role"], kinds["answer"], kinds["system"]
@@ -240,7 +232,7 @@ cdef class Screen:
         every_kind = self.mark(lowered, length, sentences)
         if every_kind == UNKNOWN or (self.may_pump(kinds) and self.may_entice(every_kind)):
             return every
-        found = self.possible_patterns(marks) | (order if sentences else 0)
+        found = first_pattern * marks | (order if sentences else 0)
         if num_foreign < (3 if num < 40 else num // 10):
             self.judge(&sentence, &judged)
             if num > USUAL_WORDS:
@@ -459,15 +451,6 @@ cdef class Screen:
         if k & self.sure:
             return True
         return ((k & self.tip) != 0) + ((k & self.rich) != 0) + ((k & self.urgent) != 0) >= 2
-
-    cdef int possible_patterns(self, uint32_t marks) noexcept:
-        """A bit for each pattern that has what it needs: of each of its sets one mark."""
-        cdef int i, found = 0, lacking = 0
-        for i in range(self.num_needs):
-            found |= first_pattern << self.pattern_of[i]
-            if not marks & self.need[i]:
-                lacking |= first_pattern << self.pattern_of[i]
-        return found & ~lacking
 
 
 cdef inline uint64_t pair_key(int one, int other) noexcept:
