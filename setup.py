@@ -69,6 +69,7 @@ HOT = ("regime", "samples", "book", "bars", "series", "kernel")
 FORECASTING = Path("src/htfi/forecasting")
 RECORD = Path("src/htfi/pipeline/record")
 RATIONALE = Path("src/htfi/narrative/rationale")
+NARRATIVE = Path("src/htfi/narrative")
 DECODING = Path("src/htfi/decoding")
 DOMAIN = Path("src/htfi/domain")
 LEDGER = Path("src/htfi/governance/ledger")
@@ -95,6 +96,7 @@ LOST = {
     MARKET: "the market kernel will run interpreted, about 40 times slower",
     RECORD: "the ledger's entries will be packed interpreted, several times slower",
     RATIONALE: "drivers of forecasts will be found interpreted, a few times slower",
+    NARRATIVE: "patterns in news will be tried word by word in Python, a few times slower",
     FORECASTING: "GARCH will be fitted interpreted, about 300 times slower, and numpy will learn and fuse",
     DOMAIN: "logarithms and powers will be taken by numpy, several times slower on short arrays",
     LEDGER: "the ledger's hashes will be taken by hashlib, one by one",
@@ -168,6 +170,16 @@ def learning() -> Extension:
     )
 
 
+def scanning() -> Extension:
+    """Which patterns may match in a text, and at which words."""
+    return Extension(
+        "htfi.narrative.scan_core",
+        [source := str(NARRATIVE / "scan_core.pyx")],
+        depends=[source],
+        extra_compile_args=FLAGS,
+    )
+
+
 def hashing() -> Extension:
     """SHA-256 of the entries of a group."""
     return Extension(
@@ -205,6 +217,7 @@ setup(
                 *(typed(MARKET, name) for name in HOT),
                 typed(FORECASTING, "garch_core"),
                 learning(),
+                scanning(),
                 *(typed(RECORD, name) for name in ("plain", "rows", "ticks")),
                 *(typed(RATIONALE, name) for name in ("choice", "drivers")),
             ],

@@ -1,0 +1,112 @@
+"""Derives from a pattern the words that its matches begin with, so that it is tried at those words of a text alone.
+
+Words are known as `prefilter` knows them, but where the pattern leaves open how a word goes on by as many of its first
+letters as are certain, with a star. # is a word that begins with a digit.
+"""
+
+import re
+from collections.abc import Sequence
+
+from htfi.narrative.pattern_trees import (
+    Node,
+    begins_word_after,
+    characters_of,
+    ends_word,
+    is_digit,
+    parse_pattern,
+)
+
+NUM_LETTERS = 6  # by which words are known
+_MAX_WORDS = 600
+_MAX_DEPTH = 150
+_DIGIT = "#"
+
+
+def start_words(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> frozenset[str] | None:
+    """What every match of a pattern begins with: the first letter of one of these words. None where it may begin with
+    anything else, and every place of a text is tried.
+    """
+    tree = parse_pattern(pattern, flags)
+    found: set[str] = set()
+    return frozenset(found) if tree is not None and _starts(tree, False, found, 0) else None
+
+
+def _starts(nodes: Sequence[Node], is_begun: bool, found: set[str], depth: int) -> bool:
+    """Adds the words that a sequence begins with; False where it may begin otherwise. `is_begun`: a letter at its start
+    begins a word.
+    """
+    if not nodes or depth > _MAX_DEPTH or len(found) > _MAX_WORDS:
+        return False
+    node, rest = nodes[0], nodes[1:]
+    match node[0], node[1]:
+        case (("AT" | "ASSERT" | "ASSERT_NOT"), _):
+            return _starts(rest, begins_word_after(node, is_begun), found, depth + 1)
+        case (("LITERAL" | "IN" | "CATEGORY"), _):
+            if is_begun and is_digit(node):
+                found.add(_DIGIT)
+                return True
+            starts = characters_of(node)
+            is_word = is_begun and starts.is_known and not starts.may_be_other
+            return is_word and _spell(nodes, "", found, depth + 1)
+        case _:
+            ways = _ways(node, rest)
+            return ways is not None and all(_starts(way, is_begun, found, depth + 1) for way in ways)
+
+
+def _ways(node: Node, rest: Sequence[Node]) -> list[Sequence[Node]] | None:
+    """How a sequence may go on that begins with a group or a repetition; None where that is not known."""
+    match node[0], node[1]:
+        case "SUBPATTERN", (_, flags, _, inner):
+            return None if flags & re.ASCII else [[*inner, *rest]]
+        case "ATOMIC_GROUP", inner:
+            return [[*inner, *rest]]
+        case "BRANCH", (_, branches):
+            return [[*branch, *rest] for branch in branches]
+        case (("MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT"), (least, most, inner)):
+            again = (node[0], (max(least - 1, 0), most - 1, inner))
+            more: list[Sequence[Node]] = [[*inner, again, *rest]] if most > 0 else []
+            return more if least > 0 else [*more, rest]
+        case _:
+            return None
+
+
+def _spell(nodes: Sequence[Node], begun: str, found: set[str], depth: int) -> bool:
+    """Adds the words that go on as a sequence does, of which `begun` has been read; False for too many."""
+    if len(begun) == NUM_LETTERS:
+        found.add(begun)
+        return True
+    if depth > _MAX_DEPTH or len(found) > _MAX_WORDS:
+        return False
+    if not nodes:
+        return _add_open(begun, found)
+    node, rest = nodes[0], nodes[1:]
+    match node[0], node[1]:
+        case (("LITERAL" | "IN" | "CATEGORY"), _):
+            following = characters_of(node)
+            if not following.is_known:
+                return _add_open(begun, found)
+            if following.may_be_other and begun:
+                found.add(begun)
+            return all(_spell(rest, begun + letter, found, depth + 1) for letter in sorted(following.letters))
+        case "AT", place:
+            if place in ("AT_BEGINNING", "AT_BEGINNING_STRING", "AT_NON_BOUNDARY"):
+                return _spell(rest, begun, found, depth + 1)
+            found.add(begun)
+            return True
+        case (("ASSERT" | "ASSERT_NOT"), _):
+            if ends_word(node):
+                found.add(begun)
+                return True
+            return _spell(rest, begun, found, depth + 1)  # what it asks besides only narrows the matches
+        case _:
+            ways = _ways(node, rest)
+            if ways is None:
+                return _add_open(begun, found)
+            return all(_spell(way, begun, found, depth + 1) for way in ways)
+
+
+def _add_open(begun: str, found: set[str]) -> bool:
+    """Adds a word that may go on in any way; False where nothing of it is known."""
+    if begun:
+        found.add(f"{begun}*")
+    return begun != ""

@@ -1,0 +1,82 @@
+"""Which patterns may match in a text, and at which words: compiled (`scan_core`), or in Python where no compiler was at
+hand.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from htfi.narrative.pattern_starts import NUM_LETTERS
+from htfi.narrative.prefilter import Words, small_letters, words_of
+
+try:
+    from htfi.narrative import scan_core as core
+except ImportError:
+    core = None
+
+__all__ = ["PlainWordFilter", "WordFilter", "core", "filters_that_pass", "plain_filters_that_pass"]
+_WORD = re.compile(r"\w+")
+MatchAt = Callable[[str, int], re.Match[str] | None]
+
+
+class PlainWordFilter:
+    """One pattern: the sets of words that it needs, and the set of words that its matches begin with, if known."""
+
+    def __init__(self, needed: Sequence[Words], starts: Words | None, match: MatchAt) -> None:
+        """`match` matches the pattern at a place of a text."""
+        self._needed, self._starts, self._match = needed, starts, match
+
+    def may_match(self, text: str) -> bool:
+        """Whether a text has the words without which the pattern matches nowhere in it."""
+        words = words_of(text)
+        for one in self._needed:  # noqa: SIM110 -- this stands in the way of every pattern, and `any` takes twice as long
+            if words.isdisjoint(one):
+                return False
+        return self._starts is None or bool(self._places(text))
+
+    def first(self, text: str) -> re.Match[str] | None:
+        """What `search` of a pattern with `starts` finds."""
+        return next(iter(self.all(text)), None)
+
+    def all(self, text: str) -> list[re.Match[str]]:
+        """What `finditer` of a pattern with `starts` finds."""
+        found: list[re.Match[str]] = []
+        if not self.may_match(text):
+            return found
+        end = 0
+        for place in self._places(text):
+            if place >= end and (match := self._match(text, place)) is not None:
+                found.append(match)
+                end = match.end()
+        return found
+
+    def _places(self, text: str) -> list[int]:
+        """Where the words stand that matches may begin with."""
+        by_word = _places_by_word(text)
+        starts = self._starts or frozenset[str]()
+        return sorted(place for word in by_word.keys() & starts for place in by_word[word])
+
+
+@lru_cache(maxsize=16)  # several patterns ask for the same text
+def _places_by_word(text: str) -> dict[str, list[int]]:
+    """Where words begin, by how `pattern_starts` may know them; each place once for every name of its word."""
+    found: dict[str, list[int]] = {}
+    for match in _WORD.finditer(text):
+        word = small_letters(match[0])[:NUM_LETTERS]
+        names = [word, *(f"{word[:length]}*" for length in range(1, min(len(word), NUM_LETTERS - 1) + 1))]
+        for name in (*names, "#") if word[0].isdecimal() else names:
+            found.setdefault(name, []).append(match.start())
+    return found
+
+
+def plain_filters_that_pass(filters: Sequence[PlainWordFilter], text: str) -> list[int]:
+    """The places of those of several filters whose words a text has, rising."""
+    return [place for place, one in enumerate(filters) if one.may_match(text)]
+
+
+if TYPE_CHECKING or core is None:
+    WordFilter, filters_that_pass = PlainWordFilter, plain_filters_that_pass
+else:
+    WordFilter, filters_that_pass = core.WordFilter, core.filters_that_pass
