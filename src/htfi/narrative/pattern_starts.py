@@ -1,7 +1,8 @@
-"""Derives from a pattern the words that its matches begin with, so that it is tried at those words of a text alone.
+"""Derives from a pattern what its matches begin with, so that it is tried at those words of a text alone, and what they
+hold.
 
 Words are known as `prefilter` knows them, but where the pattern leaves open how a word goes on by as many of its first
-letters as are certain, with a star. # is a word that begins with a digit.
+letters as are certain, with a star. # is a word that begins with a digit, @5 one of five letters or more.
 """
 
 import re
@@ -13,6 +14,7 @@ from htfi.narrative.pattern_trees import (
     characters_of,
     ends_word,
     is_digit,
+    letter_of,
     parse_pattern,
 )
 
@@ -20,6 +22,7 @@ NUM_LETTERS = 6  # by which words are known
 _MAX_WORDS = 600
 _MAX_DEPTH = 150
 _DIGIT = "#"
+_MIN_LENGTH, MAX_LENGTH = 6, 12  # of words that are known by their length alone
 
 
 def start_words(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> frozenset[str] | None:
@@ -48,9 +51,22 @@ def _starts(nodes: Sequence[Node], is_begun: bool, found: set[str], depth: int) 
             starts = characters_of(node)
             is_word = is_begun and starts.is_known and not starts.may_be_other
             return is_word and _spell(nodes, "", found, depth + 1)
+        case (("MAX_REPEAT" | "MIN_REPEAT"), (0, _, [("IN", [("CATEGORY", "CATEGORY_WORD")])])) if is_begun and rest:
+            return _of_length(rest, found)
         case _:
             ways = _ways(node, rest)
             return ways is not None and all(_starts(way, is_begun, found, depth + 1) for way in ways)
+
+
+def _of_length(nodes: Sequence[Node], found: set[str]) -> bool:
+    """Adds the words as long as the letters at the start of a sequence, which end a word; False for few letters."""
+    num = 0
+    while num < len(nodes) and num < MAX_LENGTH and letter_of(nodes[num]):
+        num += 1
+    if num < _MIN_LENGTH:
+        return False
+    found.add(f"@{num}")
+    return True
 
 
 def _ways(node: Node, rest: Sequence[Node]) -> list[Sequence[Node]] | None:
@@ -110,3 +126,26 @@ def _add_open(begun: str, found: set[str]) -> bool:
     if begun:
         found.add(f"{begun}*")
     return begun != ""
+
+
+def literal_marks(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> tuple[str, ...]:
+    """Strings in small letters of which one stands in every match of a pattern: the longest of each of its alternatives.
+    None at all where an alternative has none.
+    """
+    tree = parse_pattern(pattern, flags)
+    if tree is None:
+        return ()
+    branches = tree[0][1][1] if len(tree) == 1 and tree[0][0] == "BRANCH" else [tree]
+    found = [_longest_literal(branch) for branch in branches]
+    return tuple(dict.fromkeys(found)) if all(found) else ()
+
+
+def _longest_literal(nodes: Sequence[Node]) -> str:
+    runs = [""]
+    for node in nodes:
+        char = chr(node[1]) if node[0] == "LITERAL" else ""
+        if char and (char.isascii() or not char.isalnum()):
+            runs[-1] += char.lower()
+        else:
+            runs.append("")
+    return max(runs, key=len)

@@ -14,9 +14,9 @@ from typing import Any, cast
 
 import msgspec
 
-from htfi.narrative.pattern_starts import start_words
-from htfi.narrative.prefilter import Words, needed_words
-from htfi.narrative.scanning import WordFilter, filters_that_pass
+from htfi.narrative.pattern_starts import literal_marks, start_words
+from htfi.narrative.prefilter import Words, needed_words, small_letters
+from htfi.narrative.scanning import WordFilter, any_filter_passes, filters_that_pass
 
 _REFERENCE = re.compile(r"<<([\w.]+)>>")
 
@@ -67,10 +67,19 @@ class FilteredPattern:
             return self.filter.first(text)
         return self._compiled.search(text) if self.filter.may_match(text) else None
 
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+    def finditer(self, text: str, start: int = 0) -> Iterator[re.Match[str]]:
         if self.starts is not None:
-            return iter(self.filter.all(text))
-        return self._compiled.finditer(text) if self.filter.may_match(text) else iter(())
+            return iter(self.filter.all(text, start))
+        return self._compiled.finditer(text, start) if self.filter.may_match(text) else iter(())
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """As that of a pattern, at the beginning of a text."""
+        if self.starts is not None:
+            return self.filter.at_first(text)
+        return self._compiled.match(text) if self.filter.may_match(text) else None
+
+    def sub(self, instead: str, text: str) -> str:
+        return self._compiled.sub(instead, text) if self.filter.may_match(text) else text
 
     def may_match(self, text: str) -> bool:
         """Whether a text has the words without which the pattern matches nowhere in it."""
@@ -109,6 +118,29 @@ class FilteredPattern:
         return re.compile(self.text, self.flags)
 
 
+class MarkedPattern:
+    """A pattern whose matches may begin within a word: searched only where a text has one of the strings that it needs."""
+
+    def __init__(self, text: str, flags: re.RegexFlag = re.NOFLAG) -> None:
+        self.text, self.flags = text, flags
+
+    def search(self, text: str) -> re.Match[str] | None:
+        small = small_letters(text)
+        for mark in self.marks:
+            if mark in small:
+                return self._compiled.search(text)
+        return None if self.marks else self._compiled.search(text)
+
+    @cached_property
+    def marks(self) -> tuple[str, ...]:
+        """See `pattern_starts.literal_marks`."""
+        return literal_marks(self.text, self.flags)
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self.text, self.flags)
+
+
 KNOWN_WORDS = "needed_words.json"
 
 
@@ -137,6 +169,10 @@ class PatternTable:
     def candidates(self, text: str) -> list[int]:
         """The places of the patterns that may match in a text, rising."""
         return filters_that_pass(self._filters, text)
+
+    def may_match(self, text: str) -> bool:
+        """Whether any of the patterns may match in a text."""
+        return any_filter_passes(self._filters, text)
 
     @cached_property
     def _filters(self) -> list[WordFilter]:
@@ -173,6 +209,10 @@ class Patterns:
     def filtered(self, name: str, flags: re.RegexFlag = re.NOFLAG) -> FilteredPattern:
         """For whole texts; see `FilteredPattern`."""
         return FilteredPattern(self._resolved(self._table, name), flags)
+
+    def marked(self, name: str, flags: re.RegexFlag = re.NOFLAG) -> MarkedPattern:
+        """For whole texts; see `MarkedPattern`."""
+        return MarkedPattern(self._resolved(self._table, name), flags)
 
     def entries(self, name: str) -> list[dict[str, str]]:
         """The tables `[[name]]` of the file, with references to this object's table resolved."""

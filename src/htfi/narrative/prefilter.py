@@ -1,7 +1,7 @@
 """Derives from a pattern the words without which it cannot match, so that a text without them need not be searched.
 
 A pattern needs one word of each of its sets. A word is known by its first 6 letters, or all where it has fewer; where
-the pattern leaves open how it goes on, by its first 4 with a star; # stands for any digit. `needed_words` reads the
+the pattern leaves open how it goes on, by its first 2 to 4 with a star; # stands for any digit. `needed_words` reads the
 pattern's syntax tree; where that shows no words there are no sets, and every text is searched.
 """
 
@@ -22,7 +22,7 @@ from htfi.narrative.pattern_trees import (
     parse_pattern,
 )
 
-_LONG, _SHORT = 6, 4  # letters by which words are known
+_LONG, _SHORT, _SHORTEST = 6, 4, 2  # letters by which words are known
 _MAX_WORDS = 400  # of one set
 _MAX_SETS = 3
 _MAX_DEPTH = 150
@@ -55,7 +55,11 @@ def small_letters(text: str) -> str:
 def _words_of_lowered(lowered: str) -> Words:
     words = set(_WORD.findall(lowered))
     known = [word[:_LONG] for word in words]
-    known += [word[:_SHORT] + "*" for word in words if len(word) >= _SHORT]
+    known += [
+        word[:length] + "*"
+        for word in words
+        for length in range(_SHORTEST, min(len(word), _SHORT) + 1)
+    ]
     return frozenset([*known, _DIGIT] if _DIGIT_SIGN.search(lowered) else known)
 
 
@@ -185,7 +189,7 @@ def _add_word(begun: str, rest: Sequence[Node], found: set[str], depth: int) -> 
 
 def _add_open(begun: str, found: set[str]) -> bool:
     """Adds a word that may go on in any way; False where too little of it is known."""
-    if len(begun) < _SHORT:
+    if len(begun) < (_SHORT if begun in _COMMON_WORDS else _SHORTEST):
         return False
     found.add(begun[:_SHORT] + "*")
     return True

@@ -15,6 +15,7 @@ from libc.string cimport memset
 
 cdef enum:
     NUM_LETTERS = 6  # by which words are known
+    MAX_LENGTH = 12  # of words that are known by their length alone
     NUM_KEPT = 16  # texts whose scans are kept
     MAX_PLACES = 64  # in a buffer of the stack
 
@@ -88,6 +89,8 @@ cdef class WordIndex:
     cdef unsigned char *is_placed  # by set: whether the places of its words are kept
     cdef int num_nodes, max_nodes, num_entries, max_entries, mask, num_sets, max_sets
     cdef int digit_needed, digit_starts  # entries of sets with any digit, of sets with words that begin with one
+    cdef int long[MAX_LENGTH + 1]  # by number of letters: entries of sets with every word of so many or more
+    cdef int shortest  # number of letters of which there are such sets
     cdef list scans
     cdef int newest
     cdef dict known
@@ -106,6 +109,9 @@ cdef class WordIndex:
         self.nodes[0] = Node(0, -1, -1, -1, -1)
         self.num_entries = self.num_sets = 0
         self.digit_needed = self.digit_starts = -1
+        for length in range(MAX_LENGTH + 1):
+            self.long[length] = -1
+        self.shortest = MAX_LENGTH + 1
         self.scans = [Scan() for _ in range(NUM_KEPT)]
         self.newest = 0
         self.known = {}
@@ -180,6 +186,11 @@ cdef class WordIndex:
                     self.digit_starts = self.entered(number, self.digit_starts)
                 else:
                     self.digit_needed = self.entered(number, self.digit_needed)
+                continue
+            if word[0] == "@":
+                length = int(word[1:])
+                self.long[length] = self.entered(number, self.long[length])
+                self.shortest = min(self.shortest, <int> length)
                 continue
             length = len(word)
             is_open = word[length - 1] == "*"
@@ -271,6 +282,9 @@ cdef class WordIndex:
                 char = PyUnicode_READ(kind, data, at)
                 if not is_word(char):
                     break
+            for depth in range(self.shortest, min(at - start, MAX_LENGTH) + 1):
+                if self.long[depth] >= 0:
+                    self.marked(scan, self.long[depth], start)
             if node > 0 and at - start < NUM_LETTERS and self.nodes[node].whole >= 0:
                 self.marked(scan, self.nodes[node].whole, start)
         if has_digit and self.digit_needed >= 0:
@@ -334,14 +348,26 @@ cdef class WordFilter:
                 return found
         return None
 
-    def all(self, str text):
-        """What `finditer` of a pattern with `starts` finds, as a list."""
+    def at_first(self, str text):
+        """What `match` of a pattern with `starts` finds at the beginning of a text."""
+        cdef Scan scan = INDEX.scan_of(text)
+        cdef int at
+        if self.passes(scan):
+            for at in range(scan.num_hits):
+                if scan.hits[at].start > 0:
+                    break
+                if scan.hits[at].set == self.starts:
+                    return self.match(text, 0)
+        return None
+
+    def all(self, str text, int start=0):
+        """What `finditer` of a pattern with `starts` finds from a place on, as a list."""
         cdef Scan scan = INDEX.scan_of(text)
         cdef list found = []
         if not self.passes(scan):
             return found
         cdef list places = []
-        cdef int at, end = 0
+        cdef int at, end = start
         for at in range(scan.num_hits):
             if scan.hits[at].set == self.starts:
                 places.append(scan.hits[at].start)
@@ -363,3 +389,13 @@ def filters_that_pass(list filters, str text):
         if (<WordFilter> filters[place]).passes(scan):
             found.append(place)
     return found
+
+
+def any_filter_passes(list filters, str text):
+    """Whether a text has the words of any of several filters."""
+    cdef Scan scan = INDEX.scan_of(text)
+    cdef Py_ssize_t place
+    for place in range(len(filters)):
+        if (<WordFilter> filters[place]).passes(scan):
+            return True
+    return False

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from htfi.narrative.pattern_starts import NUM_LETTERS
+from htfi.narrative.pattern_starts import MAX_LENGTH, NUM_LETTERS
 from htfi.narrative.prefilter import Words, small_letters, words_of
 
 try:
@@ -16,7 +16,7 @@ try:
 except ImportError:
     core = None
 
-__all__ = ["PlainWordFilter", "WordFilter", "core", "filters_that_pass", "plain_filters_that_pass"]
+__all__ = ["PlainWordFilter", "WordFilter", "any_filter_passes", "core", "filters_that_pass"]
 _WORD = re.compile(r"\w+")
 MatchAt = Callable[[str, int], re.Match[str] | None]
 
@@ -40,12 +40,16 @@ class PlainWordFilter:
         """What `search` of a pattern with `starts` finds."""
         return next(iter(self.all(text)), None)
 
-    def all(self, text: str) -> list[re.Match[str]]:
-        """What `finditer` of a pattern with `starts` finds."""
+    def at_first(self, text: str) -> re.Match[str] | None:
+        """What `match` of a pattern with `starts` finds at the beginning of a text."""
+        return self._match(text, 0) if self.may_match(text) and self._places(text)[0] == 0 else None
+
+    def all(self, text: str, start: int = 0) -> list[re.Match[str]]:
+        """What `finditer` of a pattern with `starts` finds from a place on."""
         found: list[re.Match[str]] = []
         if not self.may_match(text):
             return found
-        end = 0
+        end = start
         for place in self._places(text):
             if place >= end and (match := self._match(text, place)) is not None:
                 found.append(match)
@@ -66,6 +70,7 @@ def _places_by_word(text: str) -> dict[str, list[int]]:
     for match in _WORD.finditer(text):
         word = small_letters(match[0])[:NUM_LETTERS]
         names = [word, *(f"{word[:length]}*" for length in range(1, min(len(word), NUM_LETTERS - 1) + 1))]
+        names += [f"@{length}" for length in range(1, min(len(match[0]), MAX_LENGTH) + 1)]
         for name in (*names, "#") if word[0].isdecimal() else names:
             found.setdefault(name, []).append(match.start())
     return found
@@ -76,7 +81,14 @@ def plain_filters_that_pass(filters: Sequence[PlainWordFilter], text: str) -> li
     return [place for place, one in enumerate(filters) if one.may_match(text)]
 
 
+def any_plain_filter_passes(filters: Sequence[PlainWordFilter], text: str) -> bool:
+    """Whether a text has the words of any of several filters."""
+    return any(one.may_match(text) for one in filters)
+
+
 if TYPE_CHECKING or core is None:
-    WordFilter, filters_that_pass = PlainWordFilter, plain_filters_that_pass
+    WordFilter = PlainWordFilter
+    filters_that_pass, any_filter_passes = plain_filters_that_pass, any_plain_filter_passes
 else:
-    WordFilter, filters_that_pass = core.WordFilter, core.filters_that_pass
+    WordFilter = core.WordFilter
+    filters_that_pass, any_filter_passes = core.filters_that_pass, core.any_filter_passes

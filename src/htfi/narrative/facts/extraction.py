@@ -20,7 +20,7 @@ from htfi.narrative.facts.figures import figures_in_context
 from htfi.narrative.facts.naming import find_name
 from htfi.narrative.facts.party_names import NamedSpan, name_spans
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyInstrument, PolicyModality
-from htfi.narrative.facts.policy.decisions import find_policy_action
+from htfi.narrative.facts.policy.decisions import find_policy_action, with_statement
 from htfi.narrative.facts.prior_changes import changes_among
 from htfi.narrative.facts.record import (
     KINDS,
@@ -193,7 +193,7 @@ def with_policy_action(facts: NewsFacts, body: str) -> NewsFacts:
     """The facts of a headline with what a central bank did as the headline and the body together state it. A headline
     that names no decision ('Federal Reserve issues FOMC statement') takes the kind of event of the body's.
     """
-    action = find_policy_action(facts.text, body) if body else facts.action
+    action = with_statement(facts.action, facts.text, body)
     if action == facts.action:
         return facts
     found = replace(facts, action=action, regions=_with_home(facts.regions, action))
