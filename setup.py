@@ -70,6 +70,7 @@ FORECASTING = Path("src/htfi/forecasting")
 RECORD = Path("src/htfi/pipeline/record")
 RATIONALE = Path("src/htfi/narrative/rationale")
 NARRATIVE = Path("src/htfi/narrative")
+FACTS = NARRATIVE / "facts"
 DECODING = Path("src/htfi/decoding")
 DOMAIN = Path("src/htfi/domain")
 LEDGER = Path("src/htfi/governance/ledger")
@@ -97,6 +98,7 @@ LOST = {
     RECORD: "the ledger's entries will be packed interpreted, several times slower",
     RATIONALE: "drivers of forecasts will be found interpreted, a few times slower",
     NARRATIVE: "patterns in news will be tried word by word in Python, a few times slower",
+    FACTS: "names in news will be found in Python, several times slower",
     FORECASTING: "GARCH will be fitted interpreted, about 300 times slower, and numpy will learn and fuse",
     DOMAIN: "logarithms and powers will be taken by numpy, several times slower on short arrays",
     LEDGER: "the ledger's hashes will be taken by hashlib, one by one",
@@ -219,6 +221,7 @@ setup(
                 learning(),
                 scanning(),
                 *(typed(RECORD, name) for name in ("plain", "rows", "ticks")),
+                typed(FACTS, "name_words"),
                 *(typed(RATIONALE, name) for name in ("choice", "drivers")),
             ],
             language_level=3,
