@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from htfi.narrative.calendar.headlines import parse_number
-from htfi.narrative.patterns import FilteredPattern, Patterns
+from htfi.narrative.patterns import FilteredPattern, Patterns, one_of
 from htfi.narrative.scanning import core
 
 MAX_FIGURES = 64  # of one text
@@ -82,10 +82,8 @@ def _text_of(name: str) -> str:
         "code_currency",
         "word_currency",
     ):
-        names = sorted(_named(table), key=lambda one: (-len(one), one))
-        text = text.replace(
-            "{" + table + "}", "|".join(re.escape(one).replace(r"\ ", r"[\s-]?") for one in names)
-        )
+        names = one_of(_named(table)).replace(r"\ ", r"[\s-]?")
+        text = text.replace("{" + table + "}", names)
     return text
 
 
