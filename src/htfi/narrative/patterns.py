@@ -63,20 +63,14 @@ class FilteredPattern:
         self.text, self.flags = text, flags
 
     def search(self, text: str) -> re.Match[str] | None:
-        if self.starts is not None:
-            return self.filter.first(text)
-        return self._compiled.search(text) if self.filter.may_match(text) else None
+        return self.filter.search(text)
 
     def finditer(self, text: str, start: int = 0) -> Iterator[re.Match[str]]:
-        if self.starts is not None:
-            return iter(self.filter.all(text, start))
-        return self._compiled.finditer(text, start) if self.filter.may_match(text) else iter(())
+        return iter(self.filter.finditer(text, start))
 
     def match(self, text: str) -> re.Match[str] | None:
         """As that of a pattern, at the beginning of a text."""
-        if self.starts is not None:
-            return self.filter.at_first(text)
-        return self._compiled.match(text) if self.filter.may_match(text) else None
+        return self.filter.match_first(text)
 
     def sub(self, instead: str, text: str) -> str:
         return self._compiled.sub(instead, text) if self.filter.may_match(text) else text
@@ -107,11 +101,7 @@ class FilteredPattern:
 
     @cached_property
     def filter(self) -> WordFilter:
-        return WordFilter(self.needed, self.starts, self._match)
-
-    def _match(self, text: str, place: int) -> re.Match[str] | None:
-        match = self._compiled.match
-        return match(text, place)
+        return WordFilter(self.needed, self.starts, lambda: self._compiled)
 
     @cached_property
     def _compiled(self) -> re.Pattern[str]:

@@ -305,18 +305,22 @@ cdef class WordFilter:
 
     cdef int needed[3]
     cdef int num_needed, starts
-    cdef object match
+    cdef object compile, pattern, match
 
-    def __init__(self, needed, starts, match):
-        """`needed` are at most three sets of words, `starts` a set or None; `match` is the method of the compiled
-        pattern.
-        """
+    def __init__(self, needed, starts, compile):
+        """`needed` are at most three sets of words, `starts` a set or None; `compile` gives the compiled pattern."""
         self.num_needed = 0
         for words in needed:
             self.needed[self.num_needed] = INDEX.set_of(words, False)
             self.num_needed += 1
         self.starts = -1 if starts is None else INDEX.set_of(starts, True)
-        self.match = match
+        self.compile, self.pattern, self.match = compile, None, None
+
+    cdef object compiled(self):
+        if self.pattern is None:
+            self.pattern = self.compile()
+            self.match = self.pattern.match
+        return self.pattern
 
     cdef inline bint passes(self, Scan scan) noexcept:
         cdef int place
@@ -329,17 +333,20 @@ cdef class WordFilter:
         """Whether a text has the words without which the pattern matches nowhere in it."""
         return self.passes(INDEX.scan_of(text))
 
-    def first(self, str text):
-        """What `search` of a pattern with `starts` finds."""
+    cpdef object search(self, str text):
+        """What `search` of the pattern finds."""
         cdef Scan scan = INDEX.scan_of(text)
         if not self.passes(scan):
             return None
+        self.compiled()
+        if self.starts < 0:
+            return self.pattern.search(text)
         cdef int buffer[MAX_PLACES]
         cdef int num = 0, at
         for at in range(scan.num_hits):
             if scan.hits[at].set == self.starts:
                 if num == MAX_PLACES:
-                    return next(iter(self.all(text)), None)
+                    return next(iter(self.finditer(text)), None)
                 buffer[num] = scan.hits[at].start
                 num += 1
         for at in range(num):
@@ -348,11 +355,14 @@ cdef class WordFilter:
                 return found
         return None
 
-    def at_first(self, str text):
-        """What `match` of a pattern with `starts` finds at the beginning of a text."""
+    def match_first(self, str text):
+        """What `match` of the pattern finds at the beginning of a text."""
         cdef Scan scan = INDEX.scan_of(text)
         cdef int at
         if self.passes(scan):
+            self.compiled()
+            if self.starts < 0:
+                return self.match(text)
             for at in range(scan.num_hits):
                 if scan.hits[at].start > 0:
                     break
@@ -360,12 +370,15 @@ cdef class WordFilter:
                     return self.match(text, 0)
         return None
 
-    def all(self, str text, int start=0):
-        """What `finditer` of a pattern with `starts` finds from a place on, as a list."""
+    def finditer(self, str text, int start=0):
+        """What `finditer` of the pattern finds from a place on."""
         cdef Scan scan = INDEX.scan_of(text)
         cdef list found = []
         if not self.passes(scan):
             return found
+        self.compiled()
+        if self.starts < 0:
+            return self.pattern.finditer(text, start)
         cdef list places = []
         cdef int at, end = start
         for at in range(scan.num_hits):
@@ -453,3 +466,59 @@ cdef bint may_begin(
 cdef inline int letter_place(unsigned int char) noexcept:
     """1 to 26; 0 for what is no letter of ASCII."""
     return small(char) - 96 if is_ascii_letter(char) else 0
+
+
+def words_to_link(str text, dict names):
+    """The words of a text as `encoding.linking` splits it: places [(start, end)], words without a possessive ending, the
+    same folded, and the numbers of those that a name in `names` begins with. Then whether it may hold a ticker with its
+    market, and a pair of currencies.
+    """
+    cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text), at = 0, start, end
+    cdef int kind = PyUnicode_KIND(text)
+    cdef void *data = PyUnicode_DATA(text)
+    cdef unsigned int char, following
+    cdef int num_capitals = 0
+    cdef bint has_market = False, has_pair = False
+    cdef list places = [], words = [], folded = [], begun = []
+    cdef str word
+    for at in range(length):
+        char = PyUnicode_READ(kind, data, at)
+        if 65 <= char <= 90:
+            num_capitals += 1
+            has_pair = has_pair or num_capitals == 6
+            continue
+        has_pair = has_pair or (char == 47 and num_capitals >= 3)
+        num_capitals = 0
+        if char == 46 and at + 1 < length:
+            following = PyUnicode_READ(kind, data, at + 1)
+            has_market = has_market or 65 <= following <= 90
+    at = 0
+    while at < length:
+        if not is_word(PyUnicode_READ(kind, data, at)):
+            at += 1
+            continue
+        start = at
+        while at < length:
+            char = PyUnicode_READ(kind, data, at)
+            if is_word(char):
+                at += 1
+            elif (
+                (char == 38 or char == 46 or char == 42 or char == 39 or char == 0x2019)  # & . * ' ’
+                and at + 1 < length and is_word(PyUnicode_READ(kind, data, at + 1))
+            ):
+                at += 2
+            else:
+                break
+        end = at
+        if end - start > 2 and PyUnicode_READ(kind, data, end - 1) == 115:  # 's
+            char = PyUnicode_READ(kind, data, end - 2)
+            if char == 39 or char == 0x2019:
+                end -= 2
+        word = text[start:end]
+        places.append((start, at))
+        words.append(word)
+        word = word.casefold()
+        folded.append(word)
+        if word in names:
+            begun.append(len(words) - 1)
+    return places, words, folded, begun, has_market, has_pair

@@ -4,7 +4,7 @@ hand.
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -18,15 +18,15 @@ except ImportError:
 
 __all__ = ["PlainWordFilter", "WordFilter", "any_filter_passes", "core", "filters_that_pass"]
 _WORD = re.compile(r"\w+")
-MatchAt = Callable[[str, int], re.Match[str] | None]
 
 
 class PlainWordFilter:
     """One pattern: the sets of words that it needs, and the set of words that its matches begin with, if known."""
 
-    def __init__(self, needed: Sequence[Words], starts: Words | None, match: MatchAt) -> None:
-        """`match` matches the pattern at a place of a text."""
-        self._needed, self._starts, self._match = needed, starts, match
+    def __init__(
+        self, needed: Sequence[Words], starts: Words | None, compile: Callable[[], re.Pattern[str]]
+    ) -> None:
+        self._needed, self._starts, self._compile = needed, starts, compile
 
     def may_match(self, text: str) -> bool:
         """Whether a text has the words without which the pattern matches nowhere in it."""
@@ -36,25 +36,30 @@ class PlainWordFilter:
                 return False
         return self._starts is None or bool(self._places(text))
 
-    def first(self, text: str) -> re.Match[str] | None:
-        """What `search` of a pattern with `starts` finds."""
-        return next(iter(self.all(text)), None)
+    def search(self, text: str) -> re.Match[str] | None:
+        """What `search` of the pattern finds."""
+        return next(iter(self.finditer(text)), None)
 
-    def at_first(self, text: str) -> re.Match[str] | None:
-        """What `match` of a pattern with `starts` finds at the beginning of a text."""
-        return self._match(text, 0) if self.may_match(text) and self._places(text)[0] == 0 else None
+    def match_first(self, text: str) -> re.Match[str] | None:
+        """What `match` of the pattern finds at the beginning of a text."""
+        if not self.may_match(text) or (self._starts is not None and self._places(text)[0] > 0):
+            return None
+        return self._compile().match(text)
 
-    def all(self, text: str, start: int = 0) -> list[re.Match[str]]:
-        """What `finditer` of a pattern with `starts` finds from a place on."""
-        found: list[re.Match[str]] = []
+    def finditer(self, text: str, start: int = 0) -> Iterable[re.Match[str]]:
+        """What `finditer` of the pattern finds from a place on."""
         if not self.may_match(text):
-            return found
-        end = start
+            return ()
+        if self._starts is None:
+            return self._compile().finditer(text, start)
+        return self._tried(text, start)
+
+    def _tried(self, text: str, start: int) -> Iterator[re.Match[str]]:
+        match_at = self._compile().match
         for place in self._places(text):
-            if place >= end and (match := self._match(text, place)) is not None:
-                found.append(match)
-                end = match.end()
-        return found
+            if place >= start and (match := match_at(text, place)) is not None:
+                yield match
+                start = match.end()
 
     def _places(self, text: str) -> list[int]:
         """Where the words stand that matches may begin with."""

@@ -12,11 +12,12 @@ from functools import cache, cached_property
 from importlib import resources
 from typing import Any, NamedTuple
 
+from htfi.narrative.encoding.text_words import TextWords, words_to_link
+
 MAX_CHARS = 4096  # of a text; its subjects stand in the beginning
 MAX_SYMBOLS = 16
 _CONTEXT_MARK = "~"
 
-_WORD = re.compile(r"\w+(?:[&.*'’]\w+)*")
 # How tickers are written, with a character that all of them have: texts without it are not searched.
 _TICKERS = (
     ("tag", "$", re.compile(r"(?<![\w$])\$([A-Za-z]{1,5}(?:[.\-][A-Za-z]{1,2})?)(?![\w$])")),  # $AAPL
@@ -100,15 +101,16 @@ class EntityLinker:
     def mentions(self, text: str, expected: Collection[str] = ()) -> list[EntityMention]:
         """Every place in which the text names a symbol, in order; the name of an `expected` symbol needs no context."""
         text = text[:MAX_CHARS]
+        words = words_to_link(text, self._by_word)
         found: list[EntityMention] = []
         for kind, sign, pattern in _TICKERS:
-            if sign in text:
+            if sign in text and (kind != "ric" or words.has_market) and (kind != "pair" or words.has_pair):
                 found += [
                     EntityMention(match.start(), match.end(), symbol)
                     for match in pattern.finditer(text)
                     for symbol in _symbols_of_ticker(kind, match)
                 ]
-        found += self._named(text, expected)
+        found += self._named(text, words, expected)
         found.sort(key=lambda mention: mention.start)
         return found
 
@@ -116,38 +118,28 @@ class EntityLinker:
         """Whether a symbol has a name of its own."""
         return symbol in self._symbols
 
-    def _named(self, text: str, expected: Collection[str]) -> list[EntityMention]:
-        matches = list(_WORD.finditer(text))
-        words = [match[0] for match in matches]
-        if "'" in text or "’" in text:
-            words = [_without_possessive(word) for word in words]
-        folded = [word.casefold() for word in words]
+    def _named(self, text: str, words: TextWords, expected: Collection[str]) -> list[EntityMention]:
         found: list[EntityMention] = []
-        by_word, after = self._by_word, 0
-        for place, word in enumerate(folded):
-            if place >= after and word in by_word:
-                name = self._match(text, matches, words, folded, place, expected)
+        after = 0
+        for place in words.begun:
+            if place >= after:
+                name = self._match(text, words, place, expected)
                 if name is not None:
                     after = place + len(name.words)
-                    end = matches[after - 1].start() + len(words[after - 1])
-                    found.append(EntityMention(matches[place].start(), end, name.symbol))
+                    end = words.places[after - 1][0] + len(words.words[after - 1])
+                    found.append(EntityMention(words.places[place][0], end, name.symbol))
         return found
 
     def _match(
-        self,
-        text: str,
-        matches: list[re.Match[str]],
-        words: list[str],
-        folded: list[str],
-        place: int,
-        expected: Collection[str],
+        self, text: str, words: TextWords, place: int, expected: Collection[str]
     ) -> _EntityName | None:
+        folded = words.folded
         for name in self._by_word[folded[place]]:
             end = place + len(name.words)
-            if tuple(folded[place:end]) != name.words or not _is_written_so(words[place], name):
+            if tuple(folded[place:end]) != name.words or not _is_written_so(words.words[place], name):
                 continue
             is_sure = not name.needs_context or name.symbol in expected
-            if is_sure or _is_company_here(text, matches, words, folded, place, end):
+            if is_sure or _is_company_here(text, words, place, end):
                 return name
         return None
 
@@ -192,10 +184,6 @@ def _symbols_of_ticker(kind: str, match: re.Match[str]) -> list[str]:
     return [value.upper().replace("-", ".")]
 
 
-def _without_possessive(word: str) -> str:
-    return word[:-2] if word[-2:] in ("'s", "’s") else word
-
-
 def _is_written_so(word: str, name: _EntityName) -> bool:
     if name.capitals is _Capitals.ANY:
         return True
@@ -204,23 +192,22 @@ def _is_written_so(word: str, name: _EntityName) -> bool:
     return not word[0].islower()
 
 
-def _is_company_here(
-    text: str, matches: list[re.Match[str]], words: list[str], folded: list[str], place: int, end: int
-) -> bool:
+def _is_company_here(text: str, words: TextWords, place: int, end: int) -> bool:
     """Whether a word that may be a firm's name is one here: by what follows, or by a capital among lower-case words."""
-    if matches[end - 1][0] != words[end - 1]:  # a possessive
+    first, last = words.places[end - 1]
+    if last - first != len(words.words[end - 1]):  # a possessive
         return True
-    if end < len(words) and folded[end] in _company_signs():
+    if end < len(words.words) and words.folded[end] in _company_signs():
         return True
-    if place == 0 or not words[place - 1].islower():
+    if place == 0 or not words.words[place - 1].islower():
         return False
-    return text[matches[place - 1].end() : matches[place].start()] == " "
+    return text[words.places[place - 1][1] : words.places[place][0]] == " "
 
 
 def _parsed_name(symbol: str, name: str) -> _EntityName:
     name = name.strip()
     is_wary = name.startswith(_CONTEXT_MARK)
-    words = [_without_possessive(match[0]) for match in _WORD.finditer(name.removeprefix(_CONTEXT_MARK))]
+    words = words_to_link(name.removeprefix(_CONTEXT_MARK), {}).words
     first = words[0] if words else ""
     if len(words) == 1 and first.isupper() and len(first) <= 5:
         capitals = _Capitals.ALL

@@ -28,6 +28,7 @@ _SLOT = re.compile(r"<(\w+?)(\d?)(\+?)>")
 # What is taken out of a text or ends a clause in it.
 _BRACKETS = re.compile(r"\s*\([^()]{0,40}\)")
 _CLAUSE_ENDS = re.compile(r"\s[-–—]{1,2}\s|(?<=[a-z%]{3})\.\s|\.\.\.|…|[?!]\s|\s\|\s")
+_CLAUSE_SIGNS = (". ", " -", "..", "?", "!", "|", "–", "—", "…")  # of which `_CLAUSE_ENDS` needs one
 _QUOTES = '"“”‘*'
 _HEADED = re.compile(r"^\W*(§\d+): (?=to |in |buys|agrees)")  # '§1: to buy'
 
@@ -73,22 +74,28 @@ def roles_by_wording(
     found = [
         wording.roles_in(masked) if not wording.kinds.isdisjoint(kinds) else None for wording in possible
     ]
-    of_kinds = _merged(roles for roles in found if roles)
+    of_kinds = _merged((roles for roles in found if roles), numbers)
     if of_kinds.keys() >= numbers:
         return WordingRoles(of_kinds, of_kinds)
     every = (
         wording.roles_in(masked) if roles is None else roles
         for wording, roles in zip(possible, found, strict=True)
     )
-    return WordingRoles(of_kinds, _merged(every))
+    return WordingRoles(of_kinds, _merged(every, numbers))
 
 
-def _merged(places: Iterable[Sequence[dict[int, PartyRole]]]) -> dict[int, PartyRole]:
-    """What was found first counts; what would change a role of it is passed over."""
+def _merged(
+    places: Iterable[Sequence[dict[int, PartyRole]]], parties: AbstractSet[int]
+) -> dict[int, PartyRole]:
+    """What was found first counts; what would change a role of it is passed over. Nothing more is looked for once every
+    one of the `parties` has its role.
+    """
     merged: dict[int, PartyRole] = {}
     for given in chain.from_iterable(places):
         if all(merged.get(party, role) is role for party, role in given.items()):
             merged |= given
+            if merged.keys() >= parties:
+                break
     return merged
 
 
@@ -109,8 +116,10 @@ def _masked(text: str, spans: Sequence[tuple[int, int]], parties: Sequence[int])
     if "(" in whole:
         whole = _BRACKETS.sub("", whole)
     for sign in _QUOTES:
-        whole = whole.replace(sign, "")
-    whole = _CLAUSE_ENDS.sub(" ; ", whole)
+        if sign in whole:
+            whole = whole.replace(sign, "")
+    if any(sign in whole for sign in _CLAUSE_SIGNS):
+        whole = _CLAUSE_ENDS.sub(" ; ", whole)
     if ": " in whole:
         whole = _HEADED.sub(r"\1 ", whole)
     return " ".join(whole.split())
