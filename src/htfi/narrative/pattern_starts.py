@@ -51,7 +51,9 @@ def _starts(nodes: Sequence[Node], is_begun: bool, found: set[str], depth: int) 
             starts = characters_of(node)
             is_word = is_begun and starts.is_known and not starts.may_be_other
             return is_word and _spell(nodes, "", found, depth + 1)
-        case (("MAX_REPEAT" | "MIN_REPEAT"), (0, _, [("IN", [("CATEGORY", "CATEGORY_WORD")])])) if is_begun and rest:
+        case (("MAX_REPEAT" | "MIN_REPEAT"), (0, _, [("IN", [("CATEGORY", "CATEGORY_WORD")])])) if (
+            is_begun and rest
+        ):
             return _of_length(rest, found)
         case _:
             ways = _ways(node, rest)

@@ -56,9 +56,7 @@ def _words_of_lowered(lowered: str) -> Words:
     words = set(_WORD.findall(lowered))
     known = [word[:_LONG] for word in words]
     known += [
-        word[:length] + "*"
-        for word in words
-        for length in range(_SHORTEST, min(len(word), _SHORT) + 1)
+        word[:length] + "*" for word in words for length in range(_SHORTEST, min(len(word), _SHORT) + 1)
     ]
     return frozenset([*known, _DIGIT] if _DIGIT_SIGN.search(lowered) else known)
 
@@ -163,9 +161,7 @@ def _begin_with_repeat(node: Node, rest: Sequence[Node], begun: str, found: set[
     return again is None or _beginnings(again, begun, found, depth + 1)
 
 
-def _begin_with(
-    next_one: Characters, rest: Sequence[Node], begun: str, found: set[str], depth: int
-) -> bool:
+def _begin_with(next_one: Characters, rest: Sequence[Node], begun: str, found: set[str], depth: int) -> bool:
     if not next_one.is_known:
         return _add_open(begun, found)
     if next_one.may_be_other:
@@ -193,5 +189,3 @@ def _add_open(begun: str, found: set[str]) -> bool:
         return False
     found.add(begun[:_SHORT] + "*")
     return True
-
-

@@ -17,7 +17,7 @@ from htfi.narrative.patterns import FilteredPattern, Patterns, PatternTable
 
 _MAX_GAP_CHARS = 80  # between two parts of a wording, without a name
 _NAME = r"§\d+"
-_NAMES = re.compile(_NAME)
+_NAMES = _ENDS_IN_NAME = re.compile(_NAME)
 _LIST = rf"{_NAME}(?:(?:, and |, | and | & | or |-|/){_NAME})*"
 _GAPS = {
     " .. ": rf"(?!\w)[^§;:]{{1,{_MAX_GAP_CHARS}}}?(?<!\w)",
@@ -25,6 +25,7 @@ _GAPS = {
 }
 _BETWEEN = re.compile(r" \.\.\.? ")
 _SLOT = re.compile(r"<(\w+?)(\d?)(\+?)>")
+_ENDS_IN_SLOT = re.compile(r"<\w+>\$$")
 # What is taken out of a text or ends a clause in it.
 _BRACKETS = re.compile(r"\s*\([^()]{0,40}\)")
 _CLAUSE_ENDS = re.compile(r"\s[-–—]{1,2}\s|(?<=[a-z%]{3})\.\s|\.\.\.|…|[?!]\s|\s\|\s")
@@ -40,6 +41,7 @@ class _Wording:
     kinds: frozenset[EventKind]
     pattern: FilteredPattern
     num_names: int  # that it needs at least
+    ends_in_name: bool  # with which the text ends
     when: FilteredPattern | None
     unless: FilteredPattern | None
 
@@ -71,6 +73,8 @@ def roles_by_wording(
     masked, numbers = _masked(text, spans, parties), set(parties)
     wordings, table = _WORDINGS_BY_NAMES[min(len(numbers), len(_WORDINGS_BY_NAMES)) - 1]
     possible = [wordings[place] for place in table.candidates(masked)]
+    if not _ENDS_IN_NAME.fullmatch(masked[masked.rfind("§") :]):
+        possible = [one for one in possible if not one.ends_in_name]
     found = [
         wording.roles_in(masked) if not wording.kinds.isdisjoint(kinds) else None for wording in possible
     ]
@@ -137,6 +141,7 @@ def _wording(kinds: frozenset[EventKind], entry: dict[str, str]) -> _Wording:
         frozenset(EventKind) if "sure" in entry else kinds,
         FilteredPattern(rf"{start}{pattern}(?!\w)"),
         len(_SLOT.findall(entry["wording"])),
+        _ENDS_IN_SLOT.search(entry["wording"]) is not None,
         when,
         unless,
     )

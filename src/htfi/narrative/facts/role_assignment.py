@@ -100,9 +100,7 @@ def assigned_roles(
         for company, role in _best_pair(companies):
             for place in company.names:
                 likeliest[place] = role
-    return [
-        (ROLES[role], float(powers[place, role] / wholes[place])) for place, role in enumerate(likeliest)
-    ]
+    return [(ROLES[role], float(powers[place, role] / wholes[place])) for place, role in enumerate(likeliest)]
 
 
 def _may_be_firm(text: str, name: NamedSpan) -> bool:

@@ -49,9 +49,10 @@ _RESERVES = deferred(rf"\b{_DATA.text('reserves')}\b")
 
 
 _STATES_ACTION = PatternTable(
-    (_ACTIVE, _PASSIVE, _SHORT, _NO_CHANGE, _NOUN_IN, _NOUN, _PURCHASE_VERB, _TAPER_NOUN, _RATE_NAMED, _PLURAL_NOUNS,
-     _INTRANSITIVE)
+    (_ACTIVE, _PASSIVE, _NO_CHANGE, _NOUN_IN, _NOUN, _PURCHASE_VERB, _TAPER_NOUN, _RATE_NAMED, _PLURAL_NOUNS, _INTRANSITIVE)
 )  # fmt: skip
+# What stands behind every verb of `_SHORT`: a size.
+_SIZE = FilteredPattern(r"\d|\b(?:quarter|half|jumbo|full|three)|\.[./ -]{0,14}[%pb]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,11 @@ def action_clauses(plain: str) -> list[ActionClause]:
 
 def may_state_action(plain: str) -> bool:
     """Whether a line of plain letters has the words of any action: without them `action_clauses` finds none."""
-    return _STATES_ACTION.may_match(plain) or (_BARE.may_match(plain) and bool(banks_in(plain)))
+    if _STATES_ACTION.may_match(plain):
+        return True
+    if _SHORT.may_match(plain) and _SIZE.search(plain) is not None:
+        return True
+    return _BARE.may_match(plain) and bool(banks_in(plain))
 
 
 def _from_verb(plain: str, match: re.Match[str], end: int) -> list[ActionClause]:

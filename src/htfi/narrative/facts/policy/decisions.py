@@ -211,7 +211,12 @@ def _in_statement(body: str, headline: str, bank: str) -> PolicyAction | None:
             action = replace(action, low=other.low, high=other.high)
         if action.size_bp is None:
             action = replace(action, size_bp=other.size_bp)
-    return replace(action, bank=bank or bank_named(headline) or bank_named(body), vote=find_vote(body), evidence=best.text)
+    return replace(
+        action,
+        bank=bank or bank_named(headline) or bank_named(body),
+        vote=find_vote(body),
+        evidence=best.text,
+    )
 
 
 def _by_rank(one: _Stated) -> tuple[int, int]:
