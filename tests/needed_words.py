@@ -1,6 +1,7 @@
-"""Writes the words that each filtered pattern of the package needs and begins with: `python tests/needed_words.py > FILE`.
+"""Writes the words that each filtered pattern needs and begins with: `python tests/needed_words.py > FILE`.
 
-FILE is src/htfi/narrative/needed_words.json, to be written anew where patterns, `needed_words` or `start_words` have changed.
+FILE is src/htfi/narrative/needed_words.json, to be written anew where patterns, `needed_words` or `start_words` have
+changed.
 """
 
 import gc
@@ -11,8 +12,8 @@ from pkgutil import walk_packages
 
 import htfi.narrative
 from htfi.narrative.facts.regions import find_regions
-from htfi.narrative.patterns import FilteredPattern, pattern_name
 from htfi.narrative.pattern_starts import start_words
+from htfi.narrative.patterns import FilteredPattern, pattern_name
 from htfi.narrative.prefilter import needed_words
 
 

@@ -131,8 +131,8 @@ def _add_open(begun: str, found: set[str]) -> bool:
 
 
 def literal_marks(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> tuple[str, ...]:
-    """Strings in small letters of which one stands in every match of a pattern: the longest of each of its alternatives.
-    None at all where an alternative has none.
+    """Strings in small letters of which one stands in every match of a pattern: the longest of each alternative. None
+    at all where an alternative has none.
     """
     tree = parse_pattern(pattern, flags)
     if tree is None:

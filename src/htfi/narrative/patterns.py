@@ -109,7 +109,7 @@ class FilteredPattern:
 
 
 class MarkedPattern:
-    """A pattern whose matches may begin within a word: searched only where a text has one of the strings that it needs."""
+    """A pattern that may match within a word: searched only where a text has one of the strings that it needs."""
 
     def __init__(self, text: str, flags: re.RegexFlag = re.NOFLAG) -> None:
         self.text, self.flags = text, flags

@@ -1,8 +1,8 @@
 """Derives from a pattern the words without which it cannot match, so that a text without them need not be searched.
 
 A pattern needs one word of each of its sets. A word is known by its first 6 letters, or all where it has fewer; where
-the pattern leaves open how it goes on, by its first 2 to 4 with a star; # stands for any digit. `needed_words` reads the
-pattern's syntax tree; where that shows no words there are no sets, and every text is searched.
+the pattern leaves open how it goes on, by its first 2 to 4 with a star; # stands for any digit. `needed_words` reads
+the pattern's syntax tree; where that shows no words there are no sets, and every text is searched.
 """
 
 import re

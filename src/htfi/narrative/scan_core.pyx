@@ -305,22 +305,22 @@ cdef class WordFilter:
 
     cdef int needed[3]
     cdef int num_needed, starts
-    cdef object compile, pattern, match
+    cdef object compiled, pattern, match
 
-    def __init__(self, needed, starts, compile):
-        """`needed` are at most three sets of words, `starts` a set or None; `compile` gives the compiled pattern."""
+    def __init__(self, needed, starts, compiled):
+        """`needed` are at most three sets of words, `starts` a set or None; `compiled` gives the compiled pattern."""
         self.num_needed = 0
         for words in needed:
             self.needed[self.num_needed] = INDEX.set_of(words, False)
             self.num_needed += 1
         self.starts = -1 if starts is None else INDEX.set_of(starts, True)
-        self.compile, self.pattern, self.match = compile, None, None
+        self.compiled, self.pattern, self.match = compiled, None, None
 
-    cdef object compiled(self):
+    cdef int prepare(self) except -1:
         if self.pattern is None:
-            self.pattern = self.compile()
+            self.pattern = self.compiled()
             self.match = self.pattern.match
-        return self.pattern
+        return 0
 
     cdef inline bint passes(self, Scan scan) noexcept:
         cdef int place
@@ -338,7 +338,7 @@ cdef class WordFilter:
         cdef Scan scan = INDEX.scan_of(text)
         if not self.passes(scan):
             return None
-        self.compiled()
+        self.prepare()
         if self.starts < 0:
             return self.pattern.search(text)
         cdef int buffer[MAX_PLACES]
@@ -360,7 +360,7 @@ cdef class WordFilter:
         cdef Scan scan = INDEX.scan_of(text)
         cdef int at
         if self.passes(scan):
-            self.compiled()
+            self.prepare()
             if self.starts < 0:
                 return self.match(text)
             for at in range(scan.num_hits):
@@ -376,7 +376,7 @@ cdef class WordFilter:
         cdef list found = []
         if not self.passes(scan):
             return found
-        self.compiled()
+        self.prepare()
         if self.starts < 0:
             return self.pattern.finditer(text, start)
         cdef list places = []

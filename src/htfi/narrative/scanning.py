@@ -3,7 +3,6 @@ hand.
 """
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -24,14 +23,15 @@ class PlainWordFilter:
     """One pattern: the sets of words that it needs, and the set of words that its matches begin with, if known."""
 
     def __init__(
-        self, needed: Sequence[Words], starts: Words | None, compile: Callable[[], re.Pattern[str]]
+        self, needed: Sequence[Words], starts: Words | None, compiled: Callable[[], re.Pattern[str]]
     ) -> None:
-        self._needed, self._starts, self._compile = needed, starts, compile
+        """`compiled` gives the compiled pattern."""
+        self._needed, self._starts, self._compiled = needed, starts, compiled
 
     def may_match(self, text: str) -> bool:
         """Whether a text has the words without which the pattern matches nowhere in it."""
         words = words_of(text)
-        for one in self._needed:  # noqa: SIM110 -- this stands in the way of every pattern, and `any` takes twice as long
+        for one in self._needed:
             if words.isdisjoint(one):
                 return False
         return self._starts is None or bool(self._places(text))
@@ -44,18 +44,18 @@ class PlainWordFilter:
         """What `match` of the pattern finds at the beginning of a text."""
         if not self.may_match(text) or (self._starts is not None and self._places(text)[0] > 0):
             return None
-        return self._compile().match(text)
+        return self._compiled().match(text)
 
     def finditer(self, text: str, start: int = 0) -> Iterable[re.Match[str]]:
         """What `finditer` of the pattern finds from a place on."""
         if not self.may_match(text):
             return ()
         if self._starts is None:
-            return self._compile().finditer(text, start)
+            return self._compiled().finditer(text, start)
         return self._tried(text, start)
 
     def _tried(self, text: str, start: int) -> Iterator[re.Match[str]]:
-        match_at = self._compile().match
+        match_at = self._compiled().match
         for place in self._places(text):
             if place >= start and (match := match_at(text, place)) is not None:
                 yield match

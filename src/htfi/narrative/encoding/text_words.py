@@ -1,8 +1,7 @@
 """Splits a text into the words that names are made of."""
 
 import re
-from collections.abc import Container
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from htfi.narrative.scanning import core
 
@@ -24,12 +23,12 @@ class TextWords(NamedTuple):
     has_pair: bool
 
 
-def words_to_link(text: str, names: Container[str]) -> TextWords:
+def words_to_link(text: str, names: dict[str, Any]) -> TextWords:
     """The words of a text; `names` holds the folded first words of names."""
     return plain_words_to_link(text, names) if core is None else TextWords(*core.words_to_link(text, names))
 
 
-def plain_words_to_link(text: str, names: Container[str]) -> TextWords:
+def plain_words_to_link(text: str, names: dict[str, Any]) -> TextWords:
     """The same without compiled code."""
     matches = list(_WORD.finditer(text))
     words = [_without_possessive(match[0]) for match in matches]

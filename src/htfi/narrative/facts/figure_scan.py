@@ -71,7 +71,7 @@ def _named(table: str) -> dict[str, str]:
 
 
 def _text_of(name: str) -> str:
-    """A pattern's text in which {scales}, {units} and the like stand for the names of these tables, the longest first."""
+    """A pattern's text in which {scales}, {units} and the like are the names of these tables, the longest first."""
     text = _DATA.text(name)
     for table in (
         "scale",

@@ -25,11 +25,11 @@ cdef bint _may_be_named(str text, Py_ssize_t start, Py_ssize_t end, double share
 @cython.locals(
     tokens="const long long[:, :]", roles="const double[:, :]", effects="const double[:, :]", rows="double[:, ::1]",
     num_tokens=Py_ssize_t, num_roles=Py_ssize_t, place=Py_ssize_t, num=Py_ssize_t, row=Py_ssize_t, token=Py_ssize_t,
-    role=Py_ssize_t, good=double, bad=double, whole=double, from_=Py_ssize_t, to=Py_ssize_t,
+    role=Py_ssize_t, good=double, bad=double, whole=double,
 )
 cpdef tuple means_of_names(names, tokens, roles, effects, Py_ssize_t max_names)
 
-@cython.locals(total=double, at=Py_ssize_t)
+@cython.locals(first=double, second=double, total=double, at=Py_ssize_t)
 cdef double _sum_of(double[:, ::1] rows, Py_ssize_t row, Py_ssize_t num)
 
 @cython.locals(total=double, at=Py_ssize_t)

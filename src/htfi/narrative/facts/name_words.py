@@ -93,7 +93,7 @@ def _is_letter(char: str) -> bool:
 
 
 def _is_joint(char: str) -> bool:
-    return char == "." or char == "&" or char == "'" or char == "’" or char == "+"  # noqa: PLR1714 -- in C
+    return char == "." or char == "&" or char == "'" or char == "’" or char == "+"
 
 
 def name_runs(text: str, words: list[NamedWord]) -> list[Span]:
@@ -197,10 +197,13 @@ def means_of_names(
 
 def _sum_of(rows: Numbers, row: int, num: int) -> float:
     """As numpy adds the numbers of a row, 8 to 128 of them."""
-    total = (
-        ((_every(rows, row, 0, num) + _every(rows, row, 1, num)) + (_every(rows, row, 2, num) + _every(rows, row, 3, num)))
-        + ((_every(rows, row, 4, num) + _every(rows, row, 5, num)) + (_every(rows, row, 6, num) + _every(rows, row, 7, num)))
-    )  # fmt: skip
+    first = (_every(rows, row, 0, num) + _every(rows, row, 1, num)) + (
+        _every(rows, row, 2, num) + _every(rows, row, 3, num)
+    )
+    second = (_every(rows, row, 4, num) + _every(rows, row, 5, num)) + (
+        _every(rows, row, 6, num) + _every(rows, row, 7, num)
+    )
+    total = first + second
     for at in range(num - num % 8, num):
         total += rows[row, at]
     return total

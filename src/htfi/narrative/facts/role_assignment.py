@@ -73,7 +73,7 @@ def assigned_roles(
     """
     if not names:
         return []
-    evidence = np.log(np.asarray(shares) + _MIN_SHARE)  # [names, roles]
+    evidence: Floats = np.log(np.asarray(shares) + _MIN_SHARE)  # [names, roles]
     firms = [place for place, one in enumerate(names) if _may_be_firm(text, one)]
     numbers = same_parties(text, [names[place] for place in firms])
     by_number: dict[int, list[int]] = {}
@@ -82,8 +82,9 @@ def assigned_roles(
     gains = _gains(text, [names[place] for place in firms], numbers, events)
     for number, places in by_number.items():
         known = evidence[places[0]]
-        if len(places) > 1:
-            known = sum((evidence[place] for place in places[1:]), known) / len(places)
+        for place in places[1:]:
+            known = known + evidence[place]
+        known = known / len(places)
         if number in gains:
             role, gain = gains[number]
             if role is PartyRole.PLAINTIFF and not any(names[place].symbols for place in places):

@@ -49,7 +49,8 @@ _RESERVES = deferred(rf"\b{_DATA.text('reserves')}\b")
 
 
 _STATES_ACTION = PatternTable(
-    (_ACTIVE, _PASSIVE, _NO_CHANGE, _NOUN_IN, _NOUN, _PURCHASE_VERB, _TAPER_NOUN, _RATE_NAMED, _PLURAL_NOUNS, _INTRANSITIVE)
+    (_ACTIVE, _PASSIVE, _NO_CHANGE, _NOUN_IN, _NOUN, _PURCHASE_VERB, _TAPER_NOUN, _RATE_NAMED, _PLURAL_NOUNS,
+     _INTRANSITIVE)
 )  # fmt: skip
 # What stands behind every verb of `_SHORT`: a size.
 _SIZE = FilteredPattern(r"\d|\b(?:quarter|half|jumbo|full|three)|\.[./ -]{0,14}[%pb]")
