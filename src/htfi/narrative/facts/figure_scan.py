@@ -70,18 +70,15 @@ def _named(table: str) -> dict[str, str]:
     return {name: one["is"] for one in _DATA.entries(table) for name in one["names"].split(", ")}
 
 
+_TABLES = (
+    "scale", "letter_scale", "unit", "letter_unit", "sign_currency", "code_currency", "word_currency",
+)  # fmt: skip
+
+
 def _text_of(name: str) -> str:
-    """A pattern's text in which {scales}, {units} and the like are the names of these tables, the longest first."""
+    """A pattern's text in which {scale}, {unit} and the like are the names of these tables, the longest first."""
     text = _DATA.text(name)
-    for table in (
-        "scale",
-        "letter_scale",
-        "unit",
-        "letter_unit",
-        "sign_currency",
-        "code_currency",
-        "word_currency",
-    ):
+    for table in _TABLES:
         names = one_of(_named(table)).replace(r"\ ", r"[\s-]?")
         text = text.replace("{" + table + "}", names)
     return text
@@ -93,8 +90,9 @@ _ESCAPE, _LETTERS = re.compile(r"\\u[0-9a-f]{4}|\\.", re.DOTALL), re.compile(r"(
 class _FigurePattern:
     """A pattern for figures: with compiled code tried only where a figure may begin."""
 
-    def __init__(self, text: str) -> None:
-        self.pattern = FilteredPattern(text, re.IGNORECASE)
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.pattern = FilteredPattern(_text_of(name), re.IGNORECASE)
 
     def finditer(self, text: str) -> Iterable[re.Match[str]]:
         if not self.pattern.may_match(text):
@@ -109,9 +107,13 @@ class _FigurePattern:
 
     @cached_property
     def _words(self) -> bytes:
-        """By their first three letters (`scan_core.find_figures`) all words that the pattern names anywhere."""
+        """By their first three letters (`scan_core.find_figures`) all words of the pattern and names of its tables."""
+        words = [name.replace(" ", "") for table in _TABLES for name in _named(table)]
+        text = " ".join(
+            [*words, *(name for table in _TABLES for name in _named(table)), _DATA.text(self._name)]
+        )
         found = bytearray(27**3)
-        for letters, is_optional in _LETTERS.findall(_ESCAPE.sub(" ", self.pattern.text)):
+        for letters, is_optional in _LETTERS.findall(_ESCAPE.sub(" ", text)):
             for word in (letters, letters[:-1]) if is_optional else (letters,):
                 places = [ord(letter) - 96 for letter in word[:3].lower()] + [0, 0, 0]
                 found[places[0] * 729 + places[1] * 27 + places[2]] = True
@@ -119,8 +121,8 @@ class _FigurePattern:
 
 
 _DATA = Patterns("htfi.narrative.facts", "figures.toml", "figures")
-_FIGURE = _FigurePattern(_text_of("figure"))
-_CONTINENTAL_FIGURE = _FigurePattern(_text_of("continental_figure"))
+_FIGURE = _FigurePattern("figure")
+_CONTINENTAL_FIGURE = _FigurePattern("continental_figure")
 _CONTINENTAL_WORDS = _DATA.filtered("continental_words", re.IGNORECASE)
 _NOT_A_FIGURE = _DATA.compiled("not_a_figure", re.IGNORECASE)
 _NAME_BEFORE = _DATA.compiled("name_before", re.IGNORECASE)

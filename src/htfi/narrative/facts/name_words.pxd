@@ -10,6 +10,7 @@ cdef double _MIN_NAMED, _MIN_BESIDE, _MIN_CAPITAL, _TITLED, _MIN_SUM
 cpdef list named_words(str text, tokens, named, list taken)
 
 cdef Py_ssize_t _word_end(str text, Py_ssize_t at, Py_ssize_t length)
+cdef bint _is_sign(Py_UCS4 char)
 cdef bint _is_letter(Py_UCS4 char)
 cdef bint _is_joint(Py_UCS4 char)
 

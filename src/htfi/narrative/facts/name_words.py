@@ -76,20 +76,25 @@ def _word_end(text: str, at: int, length: int) -> int:
     if num >= 2:
         return end
     end = at
-    if not text[end].isalnum():
+    if not _is_sign(text[end]):
         return at
     while True:
-        while end < length and text[end].isalnum():
+        while end < length and _is_sign(text[end]):
             end += 1
-        if end + 1 < length and _is_joint(text[end]) and text[end + 1].isalnum():
+        if end + 1 < length and _is_joint(text[end]) and _is_sign(text[end + 1]):
             end += 1
             continue
         break
     return end + 1 if end < length and text[end] == "+" else end
 
 
+def _is_sign(char: str) -> bool:
+    """Whether it is a letter or a digit."""
+    return "a" <= char <= "z" or char.isalnum()
+
+
 def _is_letter(char: str) -> bool:
-    return char.isalnum() and not char.isdecimal()
+    return "a" <= char <= "z" or (char.isalnum() and not char.isdecimal())
 
 
 def _is_joint(char: str) -> bool:
