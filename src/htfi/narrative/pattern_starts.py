@@ -21,6 +21,7 @@ from htfi.narrative.pattern_trees import (
 NUM_LETTERS = 6  # by which words are known
 _MAX_WORDS = 600
 _MAX_DEPTH = 150
+_MAX_STEPS = 50_000  # nested repetitions may spell a word in any number of ways
 _DIGIT = "#"
 _MIN_LENGTH, MAX_LENGTH = 6, 12  # of words that are known by their length alone
 
@@ -30,15 +31,28 @@ def start_words(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> frozenset[str]
     anything else, and every place of a text is tried.
     """
     tree = parse_pattern(pattern, flags)
-    found: set[str] = set()
-    return frozenset(found) if tree is not None and _starts(tree, False, found, 0) else None
+    found = _Found()
+    return frozenset(found.words) if tree is not None and _starts(tree, False, found, 0) else None
 
 
-def _starts(nodes: Sequence[Node], is_begun: bool, found: set[str], depth: int) -> bool:
+class _Found:
+    """The words found so far, and whether it is worth going on."""
+
+    def __init__(self) -> None:
+        self.words: set[str] = set()
+        self._num_steps = 0
+
+    def goes_on(self, depth: int) -> bool:
+        """Counts a step; False where there were too many of them, of words, or of parts within parts."""
+        self._num_steps += 1
+        return depth <= _MAX_DEPTH and len(self.words) <= _MAX_WORDS and self._num_steps <= _MAX_STEPS
+
+
+def _starts(nodes: Sequence[Node], is_begun: bool, found: _Found, depth: int) -> bool:
     """Adds the words that a sequence begins with; False where it may begin otherwise. `is_begun`: a letter at its start
     begins a word.
     """
-    if not nodes or depth > _MAX_DEPTH or len(found) > _MAX_WORDS:
+    if not nodes or not found.goes_on(depth):
         return False
     node, rest = nodes[0], nodes[1:]
     match node[0], node[1]:
@@ -46,7 +60,7 @@ def _starts(nodes: Sequence[Node], is_begun: bool, found: set[str], depth: int) 
             return _starts(rest, begins_word_after(node, is_begun), found, depth + 1)
         case (("LITERAL" | "IN" | "CATEGORY"), _):
             if is_begun and is_digit(node):
-                found.add(_DIGIT)
+                found.words.add(_DIGIT)
                 return True
             starts = characters_of(node)
             is_word = is_begun and starts.is_known and not starts.may_be_other
@@ -60,14 +74,14 @@ def _starts(nodes: Sequence[Node], is_begun: bool, found: set[str], depth: int) 
             return ways is not None and all(_starts(way, is_begun, found, depth + 1) for way in ways)
 
 
-def _of_length(nodes: Sequence[Node], found: set[str]) -> bool:
+def _of_length(nodes: Sequence[Node], found: _Found) -> bool:
     """Adds the words as long as the letters at the start of a sequence, which end a word; False for few letters."""
     num = 0
     while num < len(nodes) and num < MAX_LENGTH and letter_of(nodes[num]):
         num += 1
     if num < _MIN_LENGTH:
         return False
-    found.add(f"@{num}")
+    found.words.add(f"@{num}")
     return True
 
 
@@ -88,12 +102,12 @@ def _ways(node: Node, rest: Sequence[Node]) -> list[Sequence[Node]] | None:
             return None
 
 
-def _spell(nodes: Sequence[Node], begun: str, found: set[str], depth: int) -> bool:
+def _spell(nodes: Sequence[Node], begun: str, found: _Found, depth: int) -> bool:
     """Adds the words that go on as a sequence does, of which `begun` has been read; False for too many."""
     if len(begun) == NUM_LETTERS:
-        found.add(begun)
+        found.words.add(begun)
         return True
-    if depth > _MAX_DEPTH or len(found) > _MAX_WORDS:
+    if not found.goes_on(depth):
         return False
     if not nodes:
         return _add_open(begun, found)
@@ -104,16 +118,16 @@ def _spell(nodes: Sequence[Node], begun: str, found: set[str], depth: int) -> bo
             if not following.is_known:
                 return _add_open(begun, found)
             if following.may_be_other and begun:
-                found.add(begun)
+                found.words.add(begun)
             return all(_spell(rest, begun + letter, found, depth + 1) for letter in sorted(following.letters))
         case "AT", place:
             if place in ("AT_BEGINNING", "AT_BEGINNING_STRING", "AT_NON_BOUNDARY"):
                 return _spell(rest, begun, found, depth + 1)
-            found.add(begun)
+            found.words.add(begun)
             return True
         case (("ASSERT" | "ASSERT_NOT"), _):
             if ends_word(node):
-                found.add(begun)
+                found.words.add(begun)
                 return True
             return _spell(rest, begun, found, depth + 1)  # what it asks besides only narrows the matches
         case _:
@@ -123,10 +137,10 @@ def _spell(nodes: Sequence[Node], begun: str, found: set[str], depth: int) -> bo
             return all(_spell(way, begun, found, depth + 1) for way in ways)
 
 
-def _add_open(begun: str, found: set[str]) -> bool:
+def _add_open(begun: str, found: _Found) -> bool:
     """Adds a word that may go on in any way; False where nothing of it is known."""
     if begun:
-        found.add(f"{begun}*")
+        found.words.add(f"{begun}*")
     return begun != ""
 
 
