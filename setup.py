@@ -173,11 +173,11 @@ def learning() -> Extension:
     )
 
 
-def scanning() -> Extension:
-    """Which patterns may match in a text, and at which words."""
+def scanning(name: str) -> Extension:
+    """Which patterns may match in a text, and at which words; the words of names and where figures begin."""
     return Extension(
-        "htfi.narrative.scan_core",
-        [source := str(NARRATIVE / "scan_core.pyx")],
+        f"htfi.narrative.{name}",
+        [source := str(NARRATIVE / f"{name}.pyx")],
         depends=[source],
         extra_compile_args=FLAGS,
     )
@@ -220,7 +220,7 @@ setup(
                 *(typed(MARKET, name) for name in HOT),
                 typed(FORECASTING, "garch_core"),
                 learning(),
-                scanning(),
+                *(scanning(name) for name in ("scan_core", "words_core")),
                 *(typed(RECORD, name) for name in ("plain", "rows", "ticks")),
                 typed(FACTS, "name_words"),
                 *(typed(RATIONALE, name) for name in ("choice", "drivers")),

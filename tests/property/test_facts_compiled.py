@@ -18,12 +18,14 @@ from htfi.narrative.facts.party_roles import roles_by_wording
 from htfi.narrative.facts.passages import selection
 from htfi.narrative.facts.policy import clauses, decisions
 from htfi.narrative.patterns import FilteredPattern, MarkedPattern
-from htfi.narrative.scanning import PlainWordFilter, core
+from htfi.narrative.scanning import PlainWordFilter, words_core
 from htfi.wiring.facts import symbol_linker
 
 ROOT = Path(__file__).parents[2]
 REUTERS = ROOT.parent / "shared" / "data" / "text_price" / "reuters_news_2006_2013.parquet"
-COMPILED_ONLY = pytest.mark.skipif(core is None, reason="no C compiler was at hand: there is only Python")
+COMPILED_ONLY = pytest.mark.skipif(
+    words_core is None, reason="no C compiler was at hand: there is only Python"
+)
 PIECES = [
     "Apple", "AT&T", "Moody's", "Moody’s", "U.S.", "S.p.A", "Disney+", "Q1", "says", "the", "EUR", "US$5", "$1.40",
     "a", "SEK6", "NOK 12", "usdollars", "cent", "minus", "3%", "1,234.5", "(0.12)", "-5bn", "€3,5", "unchanged",
@@ -141,7 +143,7 @@ def test_compiled_filters_find_what_plain_ones_find(text: str, pattern: str, sta
     wanted = [one.span() for one in compiled.finditer(text, start)]
     assert [one.span() for one in filtered.finditer(text, start)] == wanted
     assert [one.span() for one in plain.finditer(text, start)] == wanted
-    assert filtered.may_match(text) == plain.may_match(text)
+    assert plain.may_match(text) or not filtered.may_match(text)
     matches = [
         one and one.span() for one in (filtered.match(text), plain.match_first(text), compiled.match(text))
     ]
@@ -186,7 +188,7 @@ def test_facts_of_staged_texts_are_those_of_plain_patterns(monkeypatch: pytest.M
     for name in ("search", "finditer", "match"):
         monkeypatch.setattr(FilteredPattern, name, _plain(name))
     monkeypatch.setattr(MarkedPattern, "search", _plain("search"))
-    monkeypatch.setattr(figure_scan, "core", None)
+    monkeypatch.setattr(figure_scan, "words_core", None)
     assert found == [extract_facts(text, None, linker) for text in texts]
 
 

@@ -18,12 +18,12 @@ from htfi.narrative.pattern_trees import (
     parse_pattern,
 )
 
-NUM_LETTERS = 6  # by which words are known
+_NUM_LETTERS = 6  # by which words are known
 _MAX_WORDS = 600
 _MAX_DEPTH = 150
 _MAX_STEPS = 50_000  # nested repetitions may spell a word in any number of ways
 _DIGIT = "#"
-_MIN_LENGTH, MAX_LENGTH = 6, 12  # of words that are known by their length alone
+_MIN_LENGTH, _MAX_LENGTH = 6, 12  # of words that are known by their length alone
 
 
 def start_words(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> frozenset[str] | None:
@@ -77,7 +77,7 @@ def _starts(nodes: Sequence[Node], is_begun: bool, found: _Found, depth: int) ->
 def _of_length(nodes: Sequence[Node], found: _Found) -> bool:
     """Adds the words as long as the letters at the start of a sequence, which end a word; False for few letters."""
     num = 0
-    while num < len(nodes) and num < MAX_LENGTH and letter_of(nodes[num]):
+    while num < len(nodes) and num < _MAX_LENGTH and letter_of(nodes[num]):
         num += 1
     if num < _MIN_LENGTH:
         return False
@@ -104,7 +104,7 @@ def _ways(node: Node, rest: Sequence[Node]) -> list[Sequence[Node]] | None:
 
 def _spell(nodes: Sequence[Node], begun: str, found: _Found, depth: int) -> bool:
     """Adds the words that go on as a sequence does, of which `begun` has been read; False for too many."""
-    if len(begun) == NUM_LETTERS:
+    if len(begun) == _NUM_LETTERS:
         found.words.add(begun)
         return True
     if not found.goes_on(depth):

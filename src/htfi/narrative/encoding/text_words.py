@@ -3,7 +3,7 @@
 import re
 from typing import Any, NamedTuple
 
-from htfi.narrative.scanning import core
+from htfi.narrative.scanning import words_core
 
 _WORD = re.compile(r"\w+(?:[&.*'’]\w+)*")
 _MARKET, _PAIR = re.compile(r"\.[A-Z]"), re.compile(r"[A-Z]{3}(?:/|[A-Z]{3})")
@@ -25,7 +25,11 @@ class TextWords(NamedTuple):
 
 def words_to_link(text: str, names: dict[str, Any]) -> TextWords:
     """The words of a text; `names` holds the folded first words of names."""
-    return plain_words_to_link(text, names) if core is None else TextWords(*core.words_to_link(text, names))
+    return (
+        plain_words_to_link(text, names)
+        if words_core is None
+        else TextWords(*words_core.words_to_link(text, names))
+    )
 
 
 def plain_words_to_link(text: str, names: dict[str, Any]) -> TextWords:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from htfi.narrative.calendar.headlines import parse_number
 from htfi.narrative.patterns import FilteredPattern, Patterns, one_of
-from htfi.narrative.scanning import core
+from htfi.narrative.scanning import words_core
 
 MAX_FIGURES = 64  # of one text
 _MAX_SCANNED_CHARS = 20_000  # figures stand early in a report; what is behind this is not searched
@@ -97,9 +97,9 @@ class _FigurePattern:
     def finditer(self, text: str) -> Iterable[re.Match[str]]:
         if not self.pattern.may_match(text):
             return ()
-        if core is None:
+        if words_core is None:
             return self.pattern.finditer(text)
-        return core.find_figures(self._compiled.match, text, self._words)
+        return words_core.find_figures(self._compiled.match, text, self._words)
 
     @cached_property
     def _compiled(self) -> re.Pattern[str]:
@@ -107,7 +107,7 @@ class _FigurePattern:
 
     @cached_property
     def _words(self) -> bytes:
-        """By their first three letters (`scan_core.find_figures`) all words of the pattern and names of its tables."""
+        """By their first three letters (`words_core.find_figures`) all words of the pattern and names of its tables."""
         words = [name.replace(" ", "") for table in _TABLES for name in _named(table)]
         text = " ".join(
             [*words, *(name for table in _TABLES for name in _named(table)), _DATA.text(self._name)]
