@@ -2,8 +2,8 @@
 """Finds in one pass over a text which of all patterns may match in it, and at which words, compiled.
 
 Every word of every set that a pattern needs (`prefilter`) or begins with (`pattern_starts`) is a path in one tree of
-letters; a text walks it word by word and marks the sets that it meets. `scanning.py` does the same where no compiler was
-at hand; `tests/property/test_prefilter.py` compares the two.
+letters; a text walks it word by word and marks the sets that it meets. Where no compiler was at hand `scanning.py` asks
+for the needed words alone; `tests/property/test_facts_compiled.py` and `test_prefilter.py` compare what is found.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
