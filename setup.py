@@ -2,8 +2,8 @@
 log and exp, tokens, the network.
 
 The modules of market, GARCH, record, drivers and names in news are plain Python; the .pxd file beside each gives Cython
-its C types. Without a compiler the same files run interpreted, numpy fuses, takes logarithms and chooses tokens, hashlib
-hashes, and models run on the general engine.
+its C types. Without a compiler the same files run interpreted, numpy fuses, takes logarithms and chooses tokens,
+hashlib hashes, and models run on the general engine.
 """
 
 import sys
