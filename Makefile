@@ -110,4 +110,4 @@ $(VENV)/.docs: $(VENV)/.dev
 clean:
 	rm -rf build $(VENV)
 	find src/htfi -name '*.so' -delete
-	rm -f src/htfi/market/*.c src/htfi/forecasting/garch_core.c src/htfi/forecasting/learning_core.c src/htfi/pipeline/record/*.c src/htfi/narrative/rationale/*.c src/htfi/narrative/sanitising/*.c src/htfi/narrative/encoding/*.c src/htfi/adapters/tokenizer/*.c
+	rm -f src/htfi/market/*.c src/htfi/forecasting/garch_core.c src/htfi/forecasting/learning_core.c src/htfi/pipeline/record/*.c src/htfi/narrative/*.c src/htfi/narrative/facts/*.c src/htfi/narrative/rationale/*.c src/htfi/narrative/sanitising/*.c src/htfi/narrative/encoding/*.c src/htfi/adapters/tokenizer/*.c

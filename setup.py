@@ -1,9 +1,9 @@
-"""Compile the hot paths where a C compiler is at hand: market, GARCH, fusion, record, drivers, screening, hashes, logs,
-tokens, the network.
+"""Compile the hot paths where a C compiler is at hand: market, GARCH, fusion, record, drivers, screening and facts of
+news, hashes, logs, tokens, the network.
 
-The modules of market, GARCH, record and drivers are plain Python; the .pxd file beside each gives Cython its C types.
-Without a compiler the same files run interpreted, numpy fuses, takes logarithms and chooses tokens, hashlib hashes, and
-models run on the general engine.
+The modules of market, GARCH, record, drivers and names in news are plain Python; the .pxd file beside each gives Cython
+its C types. Without a compiler the same files run interpreted, numpy fuses, takes logarithms and chooses tokens,
+hashlib hashes, and models run on the general engine.
 """
 
 import sys
@@ -72,6 +72,8 @@ RECORD = Path("src/htfi/pipeline/record")
 RATIONALE = Path("src/htfi/narrative/rationale")
 SANITISING = Path("src/htfi/narrative/sanitising")
 ENCODING = Path("src/htfi/narrative/encoding")
+NARRATIVE = Path("src/htfi/narrative")
+FACTS = NARRATIVE / "facts"
 DECODING = Path("src/htfi/decoding")
 DOMAIN = Path("src/htfi/domain")
 LEDGER = Path("src/htfi/governance/ledger")
@@ -102,6 +104,8 @@ LOST = {
     TOKENIZER: "texts will be divided into tokens by the general tokenizer, several times slower",
     ENCODING: "words of news will be looked up interpreted, several times slower",
     SANITISING: "news will be screened interpreted, several times slower",
+    NARRATIVE: "patterns in news will be searched at every place of a text, half as fast",
+    FACTS: "names in news will be found in Python, several times slower",
     FORECASTING: "GARCH will be fitted interpreted, about 300 times slower, and numpy will learn and fuse",
     DOMAIN: "logarithms and powers will be taken by numpy, several times slower on short arrays",
     LEDGER: "the ledger's hashes will be taken by hashlib, one by one",
@@ -176,7 +180,7 @@ def learning() -> Extension:
 
 
 def of_texts(folder: Path, name: str) -> Extension:
-    """What screens a news item's text in one pass, or finds the words that heads know."""
+    """What screens a news item's text in one pass, finds the words that heads know, or where patterns may match."""
     package = ".".join(folder.relative_to("src").parts)
     return Extension(
         f"{package}.{name}",
@@ -229,7 +233,9 @@ setup(
                     of_texts(SANITISING, name)
                     for name in ("disguise_core", "similarity_core", "wording_core")
                 ),
+                *(of_texts(NARRATIVE, name) for name in ("scan_core", "figures_core")),
                 *(typed(RECORD, name) for name in ("plain", "rows", "ticks")),
+                typed(FACTS, "name_words"),
                 *(typed(RATIONALE, name) for name in ("choice", "drivers")),
             ],
             language_level=3,

@@ -1,6 +1,7 @@
-"""Writes the words that each filtered pattern of the package needs: `python tests/needed_words.py > FILE`.
+"""Writes the words that each filtered pattern needs and begins with: `python tests/needed_words.py > FILE`.
 
-FILE is src/htfi/narrative/needed_words.json, to be written anew where patterns or `needed_words` have changed.
+FILE is src/htfi/narrative/needed_words.json, to be written anew where patterns, `needed_words` or `start_words` have
+changed.
 """
 
 import gc
@@ -11,6 +12,7 @@ from pkgutil import walk_packages
 
 import htfi.narrative
 from htfi.narrative.facts.regions import find_regions
+from htfi.narrative.pattern_starts import start_words
 from htfi.narrative.patterns import FilteredPattern, pattern_name
 from htfi.narrative.prefilter import needed_words
 
@@ -25,7 +27,10 @@ def _package_patterns() -> list[FilteredPattern]:
 
 def _lines() -> str:
     words = {
-        pattern_name(one): [" ".join(sorted(words)) for words in needed_words(one.text, one.flags)]
+        pattern_name(one): (
+            [" ".join(sorted(words)) for words in needed_words(one.text, one.flags)],
+            None if (starts := start_words(one.text, one.flags)) is None else " ".join(sorted(starts)),
+        )
         for one in _package_patterns()
     }
     rows = [f"{json.dumps(name)}: {json.dumps(words[name], ensure_ascii=False)}" for name in sorted(words)]

@@ -64,9 +64,10 @@ RULES = tuple((CompanyRole[one["role"]], FilteredPattern(one["pattern"])) for on
 _RULE_TABLE = PatternTable(rule for _, rule in RULES)
 _RELATED = _DATA.text("related")
 _OPENS_SENTENCE = deferred(rf"^\W*(?:¤(?:,\s*|\s+and\s+|\s*&\s*|['’]?s?\s+{_RELATED}\s+))*§")
-_OPENS_CLAUSE = re.compile(
-    r"(?:^|[;:–—]|\b(?:after|as|while|but|when|because|before|since))\s*§['’]?s?\s+[a-z]"
-)
+# '…; § said': what stands behind the company, and before it, up to blanks.
+_SAYS_SOMETHING = re.compile(r"§['’]?s?\s+[a-z]")
+_ENDS_CLAUSE = re.compile(r"(?:[;:–—]|\b(?:after|as|while|but|when|because|before|since))$")
+_MAX_OPENER = 8  # characters of the longest of these words, and one before it
 
 
 def company_roles(symbols: Sequence[str], headline: str, linker: EntityLinker) -> dict[str, CompanyRole]:
@@ -129,8 +130,17 @@ def _ruled_role(sentence: _Sentence, wanted: str) -> CompanyRole:
         role, rule = RULES[place]
         if rule.search(masked):
             return CompanyRole.SUBJECT if alone and role in TWO_COMPANY_ROLES else role
-    is_subject = alone or _OPENS_SENTENCE.match(masked) or _OPENS_CLAUSE.search(masked)
+    is_subject = alone or _OPENS_SENTENCE.match(masked) or _opens_clause(masked)
     return CompanyRole.SUBJECT if is_subject else CompanyRole.UNCLEAR
+
+
+def _opens_clause(masked: str) -> bool:
+    """Whether the company opens a clause."""
+    for match in _SAYS_SOMETHING.finditer(masked):
+        before = masked[: match.start()].rstrip()
+        if not before or _ENDS_CLAUSE.search(before, max(len(before) - _MAX_OPENER, 0)):
+            return True
+    return False
 
 
 def _stands_for_no_company(symbol: str, linker: EntityLinker) -> bool:

@@ -14,7 +14,9 @@ from typing import Any, cast
 
 import msgspec
 
-from htfi.narrative.prefilter import ANY_DIGIT, Words, needed_words, words_of
+from htfi.narrative.pattern_starts import literal_marks, start_words
+from htfi.narrative.prefilter import Words, needed_words, small_letters
+from htfi.narrative.scanning import WordFilter, any_filter_passes, filters_that_pass
 
 _REFERENCE = re.compile(r"<<([\w.]+)>>")
 
@@ -53,28 +55,76 @@ def deferred(text: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
 
 
 class FilteredPattern:
-    """A pattern for whole texts: compiled at its first use, searched only where a text has the words that it needs."""
+    """A pattern for whole texts: compiled at its first use, tried only where a text has the words that it needs, and
+    only at the words that it may begin with.
+    """
 
     def __init__(self, text: str, flags: re.RegexFlag = re.NOFLAG) -> None:
         self.text, self.flags = text, flags
 
     def search(self, text: str) -> re.Match[str] | None:
-        return self._compiled.search(text) if self.may_match(text) else None
+        return self.filter.search(text)
 
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        return self._compiled.finditer(text) if self.may_match(text) else iter(())
+    def finditer(self, text: str, start: int = 0) -> Iterator[re.Match[str]]:
+        return iter(self.filter.finditer(text, start))
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """As that of a pattern, at the beginning of a text."""
+        return self.filter.match_first(text)
+
+    def sub(self, instead: str, text: str) -> str:
+        return self._compiled.sub(instead, text) if self.filter.may_match(text) else text
 
     def may_match(self, text: str) -> bool:
         """Whether a text has the words without which the pattern matches nowhere in it."""
-        return _has_each(words_of(text), self.needed)
+        return self.filter.may_match(text)
 
-    @cached_property
+    @property
     def needed(self) -> tuple[Words, ...]:
         """See `prefilter.needed_words`."""
+        return self._words[0]
+
+    @cached_property
+    def starts(self) -> Words | None:
+        """See `pattern_starts.start_words`."""
+        return self._words[1]
+
+    @cached_property
+    def _words(self) -> tuple[tuple[Words, ...], Words | None]:
         known = _known_words().get(pattern_name(self))
         if known is None:
-            return needed_words(self.text, self.flags)
-        return tuple(frozenset(words.split()) for words in known)
+            return needed_words(self.text, self.flags), start_words(self.text, self.flags)
+        needed, starts = known
+        return tuple(frozenset(words.split()) for words in needed), None if starts is None else frozenset(
+            starts.split()
+        )
+
+    @cached_property
+    def filter(self) -> WordFilter:
+        return WordFilter(self.needed, self.starts, lambda: self._compiled)
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self.text, self.flags)
+
+
+class MarkedPattern:
+    """A pattern that may match within a word: searched only where a text has one of the strings that it needs."""
+
+    def __init__(self, text: str, flags: re.RegexFlag = re.NOFLAG) -> None:
+        self.text, self.flags = text, flags
+
+    def search(self, text: str) -> re.Match[str] | None:
+        small = small_letters(text)
+        for mark in self.marks:
+            if mark in small:
+                return self._compiled.search(text)
+        return None if self.marks else self._compiled.search(text)
+
+    @cached_property
+    def marks(self) -> tuple[str, ...]:
+        """See `pattern_starts.literal_marks`."""
+        return literal_marks(self.text, self.flags)
 
     @cached_property
     def _compiled(self) -> re.Pattern[str]:
@@ -90,21 +140,14 @@ def pattern_name(pattern: FilteredPattern) -> str:
 
 
 @cache
-def _known_words() -> Mapping[str, Sequence[str]]:
-    """What `needed_words` finds for this package's patterns, by `pattern_name`: to derive it takes a third of a second.
+def _known_words() -> Mapping[str, tuple[Sequence[str], str | None]]:
+    """What `needed_words` and `start_words` find for this package's patterns, by `pattern_name`: to derive it takes a
+    second.
 
     Each set is one text of words. A pattern that is not named derives its own; `tests/needed_words.py` writes the file.
     """
     content = files("htfi.narrative").joinpath(KNOWN_WORDS).read_bytes()
-    return msgspec.json.decode(content, type=dict[str, list[str]])
-
-
-def _has_each(words: Words, needed: Iterable[Words]) -> bool:
-    """Whether words are there of each needed set."""
-    for one in needed:  # noqa: SIM110 -- this stands in the way of every pattern, and `any` takes twice as long
-        if words.isdisjoint(one):
-            return False
-    return True
+    return msgspec.json.decode(content, type=dict[str, tuple[list[str], str | None]])
 
 
 class PatternTable:
@@ -115,26 +158,15 @@ class PatternTable:
 
     def candidates(self, text: str) -> list[int]:
         """The places of the patterns that may match in a text, rising."""
-        by_word, unfiltered = self._index
-        words = words_of(text)
-        found = set(unfiltered)
-        for word in by_word.keys() & words:
-            found.update(by_word[word])
-        return [place for place in sorted(found) if _has_each(words, self.patterns[place].needed)]
+        return filters_that_pass(self._filters, text)
+
+    def may_match(self, text: str) -> bool:
+        """Whether any of the patterns may match in a text."""
+        return any_filter_passes(self._filters, text)
 
     @cached_property
-    def _index(self) -> tuple[Mapping[str, Sequence[int]], Sequence[int]]:
-        """The places by the words of the rarest set that each pattern needs, and of those that need none. Where many
-        patterns need a digit, most texts have one: another set tells more.
-        """
-        by_word: dict[str, list[int]] = {}
-        unfiltered: list[int] = []
-        for place, pattern in enumerate(self.patterns):
-            for word in min(pattern.needed, key=ANY_DIGIT.__eq__, default=()):
-                by_word.setdefault(word, []).append(place)
-            if not pattern.needed:
-                unfiltered.append(place)
-        return by_word, unfiltered
+    def _filters(self) -> list[WordFilter]:
+        return [pattern.filter for pattern in self.patterns]
 
 
 class Patterns:
@@ -167,6 +199,10 @@ class Patterns:
     def filtered(self, name: str, flags: re.RegexFlag = re.NOFLAG) -> FilteredPattern:
         """For whole texts; see `FilteredPattern`."""
         return FilteredPattern(self._resolved(self._table, name), flags)
+
+    def marked(self, name: str, flags: re.RegexFlag = re.NOFLAG) -> MarkedPattern:
+        """For whole texts; see `MarkedPattern`."""
+        return MarkedPattern(self._resolved(self._table, name), flags)
 
     def entries(self, name: str) -> list[dict[str, str]]:
         """The tables `[[name]]` of the file, with references to this object's table resolved."""

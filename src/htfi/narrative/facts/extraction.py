@@ -17,10 +17,11 @@ from htfi.narrative.facts.axis_words import axis_side
 from htfi.narrative.facts.event_words import forbidden_kinds
 from htfi.narrative.facts.faults import text_fault
 from htfi.narrative.facts.figures import figures_in_context
+from htfi.narrative.facts.name_words import means_of_names
 from htfi.narrative.facts.naming import find_name
-from htfi.narrative.facts.party_names import NamedSpan, name_spans
+from htfi.narrative.facts.party_names import name_spans
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyInstrument, PolicyModality
-from htfi.narrative.facts.policy.decisions import find_policy_action
+from htfi.narrative.facts.policy.decisions import find_policy_action, with_statement
 from htfi.narrative.facts.prior_changes import changes_among
 from htfi.narrative.facts.record import (
     KINDS,
@@ -193,7 +194,7 @@ def with_policy_action(facts: NewsFacts, body: str) -> NewsFacts:
     """The facts of a headline with what a central bank did as the headline and the body together state it. A headline
     that names no decision ('Federal Reserve issues FOMC statement') takes the kind of event of the body's.
     """
-    action = find_policy_action(facts.text, body) if body else facts.action
+    action = with_statement(facts.action, facts.text, body)
     if action == facts.action:
         return facts
     found = replace(facts, action=action, regions=_with_home(facts.regions, action))
@@ -225,39 +226,22 @@ def _with_home(regions: tuple[str, ...], action: PolicyAction | None) -> tuple[s
     return (home, *regions) if home and home not in regions else regions
 
 
-class _Seen(NamedTuple):
-    """A party before its role is decided: where it stands, and what the network says of role and effect."""
-
-    name: NamedSpan
-    roles: Shares  # [roles], summing to 1
-    effect: float
-
-
 def _parties(
     text: str, scores: FactScores, mentions: Sequence[EntityMention], asked: tuple[int, int] | None
 ) -> list[Party]:
     """Names that are linked, and those in which the network sees a party, in the order of the text."""
-    named = 1.0 - scores.roles[:, -1]
-    seen: list[_Seen] = []
-    starts, ends = scores.spans[:, 0], scores.spans[:, 1]
-    for name in name_spans(text, mentions, scores.spans, named, asked):
-        (inside,) = ((starts < name.end) & (ends > name.start)).nonzero()
-        if len(inside) and len(seen) < MAX_PARTIES:
-            roles = _mean(scores.roles[inside])[:-1]
-            effects = _mean(scores.effects[inside])
-            seen.append(_Seen(name, roles / max(float(roles.sum()), 1e-9), _rounded(effects[0] - effects[2])))
-    roles = assigned_roles(text, [one.name for one in seen], [one.roles for one in seen], scores.event)
+    spans = name_spans(text, mentions, scores.spans, 1.0 - scores.roles[:, -1], asked)
+    if not spans:
+        return []
+    places, shares, effects = means_of_names(
+        [one[:2] for one in spans], scores.spans, scores.roles, scores.effects, MAX_PARTIES
+    )
+    names = [spans[place] for place in places]
+    roles = assigned_roles(text, names, shares, scores.event)
     return [
-        Party(
-            text[one.name.start : one.name.end], one.name.start, one.name.end, role, _rounded(sure), one.effect,
-            one.name.symbols,
-        )
-        for one, (role, sure) in zip(seen, roles, strict=True)
-    ]  # fmt: skip
-
-
-def _mean(rows: Shares) -> Shares:
-    return np.add.reduce(rows, axis=0) / len(rows)
+        Party(text[one.start : one.end], one.start, one.end, role, round(sure, 3), effect, one.symbols)
+        for one, (role, sure), effect in zip(names, roles, effects, strict=True)
+    ]
 
 
 def _rounded(value: float | np.floating) -> float:

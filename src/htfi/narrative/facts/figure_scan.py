@@ -5,11 +5,14 @@ thousands, '2.500' in an English text is two and a half.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from htfi.narrative.calendar.headlines import parse_number
-from htfi.narrative.patterns import FilteredPattern, Patterns
+from htfi.narrative.patterns import FilteredPattern, Patterns, one_of
+from htfi.narrative.scanning import figures_core
 
 MAX_FIGURES = 64  # of one text
 _MAX_SCANNED_CHARS = 20_000  # figures stand early in a report; what is behind this is not searched
@@ -67,28 +70,59 @@ def _named(table: str) -> dict[str, str]:
     return {name: one["is"] for one in _DATA.entries(table) for name in one["names"].split(", ")}
 
 
-def _filtered(name: str) -> FilteredPattern:
-    """A pattern in which {scales}, {units} and the like stand for the names of these tables, the longest first."""
+_TABLES = (
+    "scale", "letter_scale", "unit", "letter_unit", "sign_currency", "code_currency", "word_currency",
+)  # fmt: skip
+
+
+def _text_of(name: str) -> str:
+    """A pattern's text in which {scale}, {unit} and the like are the names of these tables, the longest first."""
     text = _DATA.text(name)
-    for table in (
-        "scale",
-        "letter_scale",
-        "unit",
-        "letter_unit",
-        "sign_currency",
-        "code_currency",
-        "word_currency",
-    ):
-        names = sorted(_named(table), key=lambda one: (-len(one), one))
-        text = text.replace(
-            "{" + table + "}", "|".join(re.escape(one).replace(r"\ ", r"[\s-]?") for one in names)
+    for table in _TABLES:
+        names = one_of(_named(table)).replace(r"\ ", r"[\s-]?")
+        text = text.replace("{" + table + "}", names)
+    return text
+
+
+_ESCAPE, _LETTERS = re.compile(r"\\u[0-9a-f]{4}|\\.", re.DOTALL), re.compile(r"([A-Za-z]+)(\??)")
+
+
+class _FigurePattern:
+    """A pattern for figures: with compiled code tried only where a figure may begin."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.pattern = FilteredPattern(_text_of(name), re.IGNORECASE)
+
+    def finditer(self, text: str) -> Iterable[re.Match[str]]:
+        if not self.pattern.may_match(text):
+            return ()
+        if figures_core is None:
+            return self.pattern.finditer(text)
+        return figures_core.find_figures(self._compiled.match, text, self._words)
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self.pattern.text, self.pattern.flags)
+
+    @cached_property
+    def _words(self) -> bytes:
+        """By their first three letters (`figures_core`) all words of the pattern and names of its tables."""
+        words = [name.replace(" ", "") for table in _TABLES for name in _named(table)]
+        text = " ".join(
+            [*words, *(name for table in _TABLES for name in _named(table)), _DATA.text(self._name)]
         )
-    return FilteredPattern(text, re.IGNORECASE)
+        found = bytearray(27**3)
+        for letters, is_optional in _LETTERS.findall(_ESCAPE.sub(" ", text)):
+            for word in (letters, letters[:-1]) if is_optional else (letters,):
+                places = [ord(letter) - 96 for letter in word[:3].lower()] + [0, 0, 0]
+                found[places[0] * 729 + places[1] * 27 + places[2]] = True
+        return bytes(found)
 
 
 _DATA = Patterns("htfi.narrative.facts", "figures.toml", "figures")
-_FIGURE = _filtered("figure")
-_CONTINENTAL_FIGURE = _filtered("continental_figure")
+_FIGURE = _FigurePattern("figure")
+_CONTINENTAL_FIGURE = _FigurePattern("continental_figure")
 _CONTINENTAL_WORDS = _DATA.filtered("continental_words", re.IGNORECASE)
 _NOT_A_FIGURE = _DATA.compiled("not_a_figure", re.IGNORECASE)
 _NAME_BEFORE = _DATA.compiled("name_before", re.IGNORECASE)

@@ -16,7 +16,7 @@ from htfi.narrative.facts.expectations import Comparison, find_comparisons
 from htfi.narrative.facts.figure_scan import MAX_FIGURES, Figure, FigureRole, FigureUnit, scan_figures
 from htfi.narrative.facts.measures import Mention, find_mentions
 from htfi.narrative.facts.tables import table_roles
-from htfi.narrative.patterns import Patterns, deferred
+from htfi.narrative.patterns import FilteredPattern, Patterns, deferred
 
 __all__ = [
     "MAX_FIGURES",
@@ -73,13 +73,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 _EXPECTED = _DATA.text("expected_words")
 _SOURCES = _DATA.text("sources")
-_CUES = _compiled(
+_CUES = FilteredPattern(
     rf"(?<![\w-])(?:(?P<prior>{_DATA.text('prior_words')})|(?P<whisper>{_DATA.text('whispers')})|"
     rf"(?P<company>{_DATA.text('company')})|(?P<expected>{_EXPECTED})|(?P<source>{_SOURCES})|"
-    rf"(?P<actual>{_DATA.text('actual_words')}))(?!\w)"
+    rf"(?P<actual>{_DATA.text('actual_words')}))(?!\w)",
+    re.IGNORECASE,
 )
 _BEST = _DATA.compiled("best_ranked", re.IGNORECASE)
-_OUTLOOK = _DATA.compiled("outlook", re.IGNORECASE)
+_OUTLOOK = _DATA.filtered("outlook", re.IGNORECASE)
 _MONTH_ONLY = _compiled(
     rf"[\s(\[,/|]*(?:in\s+)?{_DATA.text('month')}(?:['’]s)?\s*(?:rev(?:ised)?\.?)?\s*[:=]?\s*\S?"
 )

@@ -17,7 +17,7 @@ from htfi.narrative.patterns import FilteredPattern, Patterns, PatternTable
 
 _MAX_GAP_CHARS = 80  # between two parts of a wording, without a name
 _NAME = r"§\d+"
-_NAMES = re.compile(_NAME)
+_NAMES = _ENDS_IN_NAME = re.compile(_NAME)
 _LIST = rf"{_NAME}(?:(?:, and |, | and | & | or |-|/){_NAME})*"
 _GAPS = {
     " .. ": rf"(?!\w)[^§;:]{{1,{_MAX_GAP_CHARS}}}?(?<!\w)",
@@ -25,9 +25,11 @@ _GAPS = {
 }
 _BETWEEN = re.compile(r" \.\.\.? ")
 _SLOT = re.compile(r"<(\w+?)(\d?)(\+?)>")
+_ENDS_IN_SLOT = re.compile(r"<\w+>\$$")
 # What is taken out of a text or ends a clause in it.
 _BRACKETS = re.compile(r"\s*\([^()]{0,40}\)")
 _CLAUSE_ENDS = re.compile(r"\s[-–—]{1,2}\s|(?<=[a-z%]{3})\.\s|\.\.\.|…|[?!]\s|\s\|\s")
+_CLAUSE_SIGNS = (". ", " -", "..", "?", "!", "|", "–", "—", "…")  # of which `_CLAUSE_ENDS` needs one
 _QUOTES = '"“”‘*'
 _HEADED = re.compile(r"^\W*(§\d+): (?=to |in |buys|agrees)")  # '§1: to buy'
 
@@ -39,6 +41,7 @@ class _Wording:
     kinds: frozenset[EventKind]
     pattern: FilteredPattern
     num_names: int  # that it needs at least
+    ends_in_name: bool  # with which the text ends
     when: FilteredPattern | None
     unless: FilteredPattern | None
 
@@ -70,25 +73,33 @@ def roles_by_wording(
     masked, numbers = _masked(text, spans, parties), set(parties)
     wordings, table = _WORDINGS_BY_NAMES[min(len(numbers), len(_WORDINGS_BY_NAMES)) - 1]
     possible = [wordings[place] for place in table.candidates(masked)]
+    if not _ENDS_IN_NAME.fullmatch(masked[masked.rfind("§") :]):
+        possible = [one for one in possible if not one.ends_in_name]
     found = [
         wording.roles_in(masked) if not wording.kinds.isdisjoint(kinds) else None for wording in possible
     ]
-    of_kinds = _merged(roles for roles in found if roles)
+    of_kinds = _merged((roles for roles in found if roles), numbers)
     if of_kinds.keys() >= numbers:
         return WordingRoles(of_kinds, of_kinds)
     every = (
         wording.roles_in(masked) if roles is None else roles
         for wording, roles in zip(possible, found, strict=True)
     )
-    return WordingRoles(of_kinds, _merged(every))
+    return WordingRoles(of_kinds, _merged(every, numbers))
 
 
-def _merged(places: Iterable[Sequence[dict[int, PartyRole]]]) -> dict[int, PartyRole]:
-    """What was found first counts; what would change a role of it is passed over."""
+def _merged(
+    places: Iterable[Sequence[dict[int, PartyRole]]], parties: AbstractSet[int]
+) -> dict[int, PartyRole]:
+    """What was found first counts; what would change a role of it is passed over. Nothing more is looked for once every
+    one of the `parties` has its role.
+    """
     merged: dict[int, PartyRole] = {}
     for given in chain.from_iterable(places):
         if all(merged.get(party, role) is role for party, role in given.items()):
             merged |= given
+            if merged.keys() >= parties:
+                break
     return merged
 
 
@@ -109,8 +120,10 @@ def _masked(text: str, spans: Sequence[tuple[int, int]], parties: Sequence[int])
     if "(" in whole:
         whole = _BRACKETS.sub("", whole)
     for sign in _QUOTES:
-        whole = whole.replace(sign, "")
-    whole = _CLAUSE_ENDS.sub(" ; ", whole)
+        if sign in whole:
+            whole = whole.replace(sign, "")
+    if any(sign in whole for sign in _CLAUSE_SIGNS):
+        whole = _CLAUSE_ENDS.sub(" ; ", whole)
     if ": " in whole:
         whole = _HEADED.sub(r"\1 ", whole)
     return " ".join(whole.split())
@@ -128,6 +141,7 @@ def _wording(kinds: frozenset[EventKind], entry: dict[str, str]) -> _Wording:
         frozenset(EventKind) if "sure" in entry else kinds,
         FilteredPattern(rf"{start}{pattern}(?!\w)"),
         len(_SLOT.findall(entry["wording"])),
+        _ENDS_IN_SLOT.search(entry["wording"]) is not None,
         when,
         unless,
     )

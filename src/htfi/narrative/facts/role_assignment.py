@@ -61,41 +61,47 @@ class _Company(NamedTuple):
     """The names of one company, by their places in the list, and the evidence [roles] for its role."""
 
     names: list[int]
-    evidence: Floats
+    evidence: list[float]
 
 
 def assigned_roles(
-    text: str, names: Sequence[NamedSpan], shares: Sequence[Floats], events: Floats
+    text: str, names: Sequence[NamedSpan], shares: Floats | Sequence[Floats], events: Floats
 ) -> list[tuple[PartyRole, float]]:
     """The role of each name with its probability, in order.
 
-    Shapes: `shares` [roles] of each name, summing to 1; `events` [kinds].
+    Shapes: `shares` [names, roles], each row summing to 1; `events` [kinds].
     """
-    evidence = [np.log(share + _MIN_SHARE) for share in shares]
+    if not names:
+        return []
+    evidence: Floats = np.log(np.asarray(shares) + _MIN_SHARE)  # [names, roles]
     firms = [place for place, one in enumerate(names) if _may_be_firm(text, one)]
     numbers = same_parties(text, [names[place] for place in firms])
     by_number: dict[int, list[int]] = {}
     for place, number in zip(firms, numbers, strict=True):
         by_number.setdefault(number, []).append(place)
-    companies: list[_Company] = []
     gains = _gains(text, [names[place] for place in firms], numbers, events)
     for number, places in by_number.items():
-        known = sum((evidence[place] for place in places), np.zeros(len(ROLES))) / len(places)
+        known = evidence[places[0]]
+        for place in places[1:]:
+            known = known + evidence[place]
+        known = known / len(places)
         if number in gains:
             role, gain = gains[number]
             if role is PartyRole.PLAINTIFF and not any(names[place].symbols for place in places):
                 surer = known[_PLACES[PartyRole.REGULATOR]] - known[_PLACES[PartyRole.PLAINTIFF]]
                 role = PartyRole.REGULATOR if surer > _REGULATOR_LEAD else role  # an authority sues as such
             known[_PLACES[role]] += gain
-        companies.append(_Company(places, known))
         for place in places:
             evidence[place] = known
-    paired = {
-        place: (role, _probability(company.evidence, role))
-        for company, role in _best_pair(companies)
-        for place in company.names
-    }
-    return [paired[place] if place in paired else _likeliest(one) for place, one in enumerate(evidence)]
+    likeliest: list[int] = evidence.argmax(axis=1).tolist()
+    powers = np.exp(evidence - np.maximum.reduce(evidence, axis=1, keepdims=True))
+    wholes = np.add.reduce(powers, axis=1)
+    if len(by_number) > 1:
+        companies = [_Company(places, evidence[places[0]].tolist()) for places in by_number.values()]
+        for company, role in _best_pair(companies):
+            for place in company.names:
+                likeliest[place] = role
+    return [(ROLES[role], float(powers[place, role] / wholes[place])) for place, role in enumerate(likeliest)]
 
 
 def _may_be_firm(text: str, name: NamedSpan) -> bool:
@@ -131,24 +137,17 @@ def _gains(
     return found
 
 
-def _best_pair(companies: Sequence[_Company]) -> list[tuple[_Company, PartyRole]]:
-    """The two companies that most likely stand in roles that belong together; none where none likely do."""
-    best, found = 0.0, list[tuple[_Company, PartyRole]]()
-    known: list[tuple[_Company, list[float]]] = [(one, one.evidence.tolist()) for one in companies]
-    for (one, own), (other, others) in permutations(known, 2):
-        alone = max(own) + max(others)
+def _best_pair(companies: Sequence[_Company]) -> list[tuple[_Company, int]]:
+    """The two companies that most likely stand in roles that belong together, each with the place of its role; none
+    where none likely do.
+    """
+    best, found = 0.0, list[tuple[_Company, int]]()
+    likeliest = [max(one.evidence) for one in companies]
+    for (one, own), (other, others) in permutations(zip(companies, likeliest, strict=True), 2):
+        alone = own + others
+        mine, theirs = one.evidence, other.evidence
         for place, other_place in _PAIR_PLACES:
-            gain = own[place] + others[other_place] - alone + _PAIR_GAIN
+            gain = mine[place] + theirs[other_place] - alone + _PAIR_GAIN
             if gain > best:
-                best, found = gain, [(one, ROLES[place]), (other, ROLES[other_place])]
+                best, found = gain, [(one, place), (other, other_place)]
     return found
-
-
-def _likeliest(evidence: Floats) -> tuple[PartyRole, float]:
-    role = ROLES[int(evidence.argmax())]
-    return role, _probability(evidence, role)
-
-
-def _probability(evidence: Floats, role: PartyRole) -> float:
-    powers = np.exp(evidence - evidence.max())
-    return float(powers[_PLACES[role]] / powers.sum())

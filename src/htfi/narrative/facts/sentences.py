@@ -27,7 +27,7 @@ _BEGINS_SMALL = re.compile(r"\s+[a-z,;]")
 def split_sentences(text: str) -> list[Sentence]:
     """The sentences of a text. A blank line and a list's mark end one, a line's end does not."""
     found: list[Sentence] = []
-    breaks = [match.span() for match in _PARAGRAPH.finditer(text)]
+    breaks = [match.span() for match in _PARAGRAPH.finditer(text)] if "\n" in text else []
     start = 0
     for stop, following in [*breaks, (len(text), len(text))]:
         begin = start

@@ -15,7 +15,7 @@ from htfi.narrative.patterns import Patterns
 _DATA = Patterns("htfi.narrative.facts", "figures.toml", "tables")
 _ROLES = ((FigureRole.ACTUAL, "actual"), (FigureRole.EXPECTED, "expected"), (FigureRole.PRIOR, "prior"))
 _HEADS = tuple((role, _DATA.compiled(name, re.IGNORECASE)) for role, name in _ROLES)
-_LEGEND = _DATA.compiled("legend", re.IGNORECASE)
+_LEGEND = _DATA.filtered("legend", re.IGNORECASE)
 _HEAD = _DATA.compiled("head", re.IGNORECASE)
 _JOINT = _DATA.compiled("joint", re.IGNORECASE)
 _ROW_BREAK = re.compile(r"\n|\|\|")

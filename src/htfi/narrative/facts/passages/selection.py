@@ -12,8 +12,8 @@ MAX_BODY_CHARS = 200_000  # that are read
 DEFAULT_BUDGET_CHARS = 2_000
 _MAX_PASSAGE_CHARS = 700  # a longer sentence is cut in pieces: some texts have no stops
 _DATA = Patterns("htfi.narrative.facts.passages", "patterns.toml", "selection")
-_WEIGHTY = _DATA.compiled("weighty", re.IGNORECASE)
-_BOILERPLATE = _DATA.compiled("boilerplate", re.IGNORECASE)
+_WEIGHTY = _DATA.filtered("weighty", re.IGNORECASE)
+_BOILERPLATE = _DATA.marked("boilerplate", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{3,}|[\u3040-\u9fff]{2}")
 _FIGURE = re.compile(r"[$€£¥]?\d[\d.,]*\s?(?:%|percent|bps?\b|basis|million|billion|bln|mln|bn|cents|pct)?")
 _ENDED = re.compile(r"[.!?…。！？\"'”’»)\]:;|]\s*$")
@@ -65,7 +65,7 @@ def select_passages(
     if sum(len(one.text) + 1 for one in sentences) <= budget_chars:
         whole = tuple(Passage(one.start, one.end, one.text, 1.0) for one in sentences)
         return Selection(whole, len(sentences), is_cut)
-    scores = _scores(sentences, headline, names)
+    scores = _scores(sentences, _bags(sentences), headline, names)
     chosen = _chosen(sentences, scores, budget_chars)
     most = max((scores[place] for place in chosen), default=1.0) or 1.0
     passages = [
@@ -90,14 +90,15 @@ def most_relevant(
     if num <= 0 or not body.strip():
         return ()
     sentences = _bounded(split_sentences(body[:MAX_BODY_CHARS]))
-    scores = _scores(sentences, headline, names)
+    bags = _bags(sentences)
+    scores = _scores(sentences, bags, headline, names)
     said = [frozenset(_words(headline))]
     chosen: list[Passage] = []
     order = sorted(range(len(sentences)), key=lambda place: (-scores[place], place))
     most = scores[order[0]] if order else 0.0
     for place in order:
         one = sentences[place]
-        words = frozenset(_words(one.text))
+        words = bags[place]
         if len(chosen) == num or scores[place] <= 0.0:
             break
         if _BOILERPLATE.search(one.text) or any(_says_no_more(words, before) for before in said):
@@ -132,8 +133,14 @@ def _bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
     return found
 
 
-def _scores(sentences: Sequence[Sentence], headline: str, names: Collection[str]) -> list[float]:
-    bags = [frozenset(_words(one.text)) for one in sentences]
+def _bags(sentences: Sequence[Sentence]) -> list[frozenset[str]]:
+    """The words of each sentence."""
+    return [frozenset(_words(one.text)) for one in sentences]
+
+
+def _scores(
+    sentences: Sequence[Sentence], bags: Sequence[frozenset[str]], headline: str, names: Collection[str]
+) -> list[float]:
     num_with = Counter(word for bag in bags for word in bag)
     asked = frozenset(_words(headline))
     lower_names = [name.casefold() for name in names if name.strip()]
@@ -147,7 +154,7 @@ def _scores(sentences: Sequence[Sentence], headline: str, names: Collection[str]
             / max(len(asked), 1) ** 0.5
         )
         score += _OF_NAME * any(name in lower for name in lower_names)
-        score += _OF_WEIGHTY * min(len(_WEIGHTY.findall(one.text)), 3)
+        score += _OF_WEIGHTY * min(sum(1 for _ in _WEIGHTY.finditer(one.text)), 3)
         score += _OF_FIGURE * min(len(_FIGURE.findall(one.text)), _MAX_FIGURES)
         score += _OF_LEAD * 0.5 ** (place / _LEAD_SENTENCES)
         score *= _BOILERPLATE_SHARE if _BOILERPLATE.search(one.text) else 1.0

@@ -15,7 +15,7 @@ from htfi.narrative.facts.policy.attributes import (
 )
 from htfi.narrative.facts.policy.banks import banks_in
 from htfi.narrative.facts.policy.rate_figures import find_levels, find_steps
-from htfi.narrative.patterns import Patterns, deferred
+from htfi.narrative.patterns import FilteredPattern, Patterns, PatternTable, deferred
 
 _PARTICIPLES = frozenset({"cut", "held", "kept", "left", "set", "put", "took", "brought down"})
 _MAX_REGION_CHARS = 320  # behind a verb, for its figures
@@ -25,7 +25,7 @@ _DATA = Patterns("htfi.narrative.facts.policy", "patterns.toml", "policy")
 _ACTIVE = _DATA.filtered("active")
 _PASSIVE = _DATA.filtered("passive")
 _SHORT = _DATA.filtered("short")
-_BARE = _DATA.compiled("bare")
+_BARE = _DATA.filtered("bare")
 _NO_BARE_VERB = _DATA.compiled("no_bare_verb")
 _BARE_BEFORE = _DATA.compiled("bare_before")
 _PLURAL_NOUNS = _DATA.filtered("plural_nouns")
@@ -44,8 +44,16 @@ _LOW_OR_HIGH = _DATA.compiled("low_or_high")
 _SUBORDINATE = _DATA.compiled("subordinate")
 _PURCHASE_VERB = _DATA.filtered("purchase_verb")
 _TAPER_NOUN = _DATA.filtered("taper_noun")
-_RATE_NAMED = re.compile(r"\brates?\b|\bdecision\b|\bocr\b|\bselic\b")
+_RATE_NAMED = FilteredPattern(r"\brates?\b|\bdecision\b|\bocr\b|\bselic\b")
 _RESERVES = deferred(rf"\b{_DATA.text('reserves')}\b")
+
+
+_STATES_ACTION = PatternTable(
+    (_ACTIVE, _PASSIVE, _NO_CHANGE, _NOUN_IN, _NOUN, _PURCHASE_VERB, _TAPER_NOUN, _RATE_NAMED, _PLURAL_NOUNS,
+     _INTRANSITIVE)
+)  # fmt: skip
+# What stands behind every verb of `_SHORT`: a size.
+_SIZE = FilteredPattern(r"\d|\b(?:quarter|half|jumbo|full|three)|\.[./ -]{0,14}[%pb]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,15 @@ def action_clauses(plain: str) -> list[ActionClause]:
         made = made_clause(plain, taper.start(), PolicyMove.TAPER, PolicyInstrument.PURCHASES, "", -1)
         found.append(_as_prospect(made))
     return found or _from_figures_alone(plain) or _from_prospects(plain)
+
+
+def may_state_action(plain: str) -> bool:
+    """Whether a line of plain letters has the words of any action: without them `action_clauses` finds none."""
+    if _STATES_ACTION.may_match(plain):
+        return True
+    if _SHORT.may_match(plain) and _SIZE.search(plain) is not None:
+        return True
+    return _BARE.may_match(plain) and bool(banks_in(plain))
 
 
 def _from_verb(plain: str, match: re.Match[str], end: int) -> list[ActionClause]:

@@ -20,12 +20,12 @@ from htfi.narrative.facts.policy.banks import (
     begins_with_country,
     committee_named,
 )
-from htfi.narrative.facts.policy.clauses import ActionClause, action_clauses
+from htfi.narrative.facts.policy.clauses import ActionClause, action_clauses, may_state_action
 from htfi.narrative.facts.policy.rate_figures import find_levels, find_steps
 from htfi.narrative.facts.policy.telegrams import telegram_clauses, with_row_figures
 from htfi.narrative.facts.policy.votes import NO_VOTE, find_vote
 from htfi.narrative.facts.sentences import split_sentences
-from htfi.narrative.patterns import Patterns
+from htfi.narrative.patterns import Patterns, PatternTable
 
 MAX_HEADLINE_CHARS = 400
 MAX_BODY_CHARS = 200_000  # that are searched for the decision
@@ -35,15 +35,15 @@ _LONG_BODY_CHARS = (
 _MIN_LONG_RANK = 5
 
 _DATA = Patterns("htfi.narrative.facts.policy", "patterns.toml", "policy")
-_ASIDE = _DATA.compiled("aside")
-_CUE = _DATA.compiled("decision_cue")
-_OF_MARKETS = _DATA.compiled("of_markets")
-_DECIDED_TO = _DATA.compiled("decided_to")
-_RESERVE_PRESSURE = _DATA.compiled("reserve_pressure")
-_STANCE = _DATA.compiled("stance_words")
-_SHOWS_THROUGH = _DATA.compiled("shows_through")
-_MAINTAINS_STANCE = _DATA.compiled("maintains_stance")
-_STAYS_APPROPRIATE = _DATA.compiled("stays_appropriate")
+_ASIDE = _DATA.filtered("aside")
+_CUE = _DATA.filtered("decision_cue")
+_OF_MARKETS = _DATA.filtered("of_markets")
+_DECIDED_TO = _DATA.filtered("decided_to")
+_RESERVE_PRESSURE = _DATA.filtered("reserve_pressure")
+_STANCE = _DATA.filtered("stance_words")
+_SHOWS_THROUGH = _DATA.filtered("shows_through")
+_MAINTAINS_STANCE = _DATA.filtered("maintains_stance")
+_STAYS_APPROPRIATE = _DATA.filtered("stays_appropriate")
 _PAST_DECISION = _DATA.compiled("past_decision")
 _FOLLOWED = _DATA.compiled("followed")
 _PAST_BEFORE = _DATA.compiled("past_before")
@@ -55,15 +55,24 @@ _ENDS_IN_POLL = _DATA.compiled("ends_in_poll")
 _BEGINS_WITH_SPEAKER = _DATA.compiled("begins_with_speaker")
 _NO_SPEAKER = re.compile(r"\b(?:rates?|policy|bank|cut|hike|hold|surprise|straight|statement)\b")
 _OF_COMMITTEE = re.compile(r"(?:the )?(?:mpc|board|committee|council|we)\b")
-_REMAIN_AT = _DATA.compiled("remain_at")
+_REMAIN_AT = _DATA.filtered("remain_at")
+_OLD_MANNER = PatternTable(
+    (_RESERVE_PRESSURE, _MAINTAINS_STANCE, _SHOWS_THROUGH, _STANCE, _REMAIN_AT, _STAYS_APPROPRIATE)
+)
 
 
 def find_policy_action(headline: str, body: str = "", bank: str = "") -> PolicyAction | None:
     """The action that an item is about: its headline's, completed by its body's, or the statement's own; None if there
     is none. `bank` is the key of the bank that speaks, where the item does not name it.
     """
-    of_headline = _in_headline(headline, bank)
-    of_body = _in_statement(body, bank or bank_named(headline)) if body else None
+    return with_statement(_in_headline(headline, bank), headline, body, bank)
+
+
+def with_statement(
+    of_headline: PolicyAction | None, headline: str, body: str, bank: str = ""
+) -> PolicyAction | None:
+    """The same, where what the headline alone reports is known."""
+    of_body = _in_statement(body, headline, bank) if body else None
     if of_headline is None:
         return of_body
     if of_body is None or of_headline.instrument is not of_body.instrument:
@@ -176,8 +185,10 @@ class _Stated(NamedTuple):
     text: str
 
 
-def _in_statement(body: str, bank: str) -> PolicyAction | None:
-    """The decision in a bank's own statement, its minutes or a report; None where no sentence states one."""
+def _in_statement(body: str, headline: str, bank: str) -> PolicyAction | None:
+    """The decision in a bank's own statement, its minutes or a report; None where no sentence states one. The bank is
+    the one that speaks, else that of the headline, else that of the body.
+    """
     body = body[:MAX_BODY_CHARS]
     least = _MIN_LONG_RANK if len(body) > _LONG_BODY_CHARS else -_MIN_LONG_RANK
     found: list[_Stated] = []
@@ -200,7 +211,12 @@ def _in_statement(body: str, bank: str) -> PolicyAction | None:
             action = replace(action, low=other.low, high=other.high)
         if action.size_bp is None:
             action = replace(action, size_bp=other.size_bp)
-    return replace(action, bank=bank or bank_named(body), vote=find_vote(body), evidence=best.text)
+    return replace(
+        action,
+        bank=bank or bank_named(headline) or bank_named(body),
+        vote=find_vote(body),
+        evidence=best.text,
+    )
 
 
 def _by_rank(one: _Stated) -> tuple[int, int]:
@@ -209,6 +225,8 @@ def _by_rank(one: _Stated) -> tuple[int, int]:
 
 def _decisions(plain: str, earlier: list[PolicyAction]) -> list[tuple[int, PolicyAction]]:
     """The decisions that a sentence states, each with its rank."""
+    if not may_state_action(plain) and not _OLD_MANNER.may_match(plain):
+        return []
     if _OF_MARKETS.search(plain) and not _DECIDED_TO.search(plain):
         return []
     found: list[tuple[int, PolicyAction]] = []

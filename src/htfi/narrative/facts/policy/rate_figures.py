@@ -9,7 +9,7 @@ from htfi.narrative.patterns import Patterns
 
 _DATA = Patterns("htfi.narrative.facts.policy", "patterns.toml", "rate_figures")
 _LEVEL = _DATA.compiled("level")
-_EXTRA_STEP = _DATA.compiled("extra_step")
+_EXTRA_STEP = _DATA.filtered("extra_step")
 _MAX_RATE = 200.0  # percent
 _MAX_RANGE = 3.0  # percentage points: further apart they are not the ends of one range
 _MAX_STEP_BP = 2_500.0
