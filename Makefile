@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/forecasting/*_core.p* src/htfi/forecasting/fusion_core.c src/htfi/domain/*.[ch] src/htfi/governance/ledger/*.c src/htfi/pipeline/record/ticks.p* src/htfi/pipeline/record/plain.p* src/htfi/narrative/rationale/drivers.p* src/htfi/adapters/native/*.[ch] src/htfi/decoding/*.[ch])
+KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/forecasting/*_core.p* src/htfi/forecasting/fusion_core.c src/htfi/domain/*.[ch] src/htfi/governance/ledger/*.c src/htfi/pipeline/record/ticks.p* src/htfi/pipeline/record/plain.p* src/htfi/narrative/rationale/drivers.p* src/htfi/narrative/sanitising/*.c src/htfi/narrative/encoding/*.c src/htfi/adapters/tokenizer/*.core.p* src/htfi/narrative/encoding/*_core.p* src/htfi/adapters/tokenizer/*_core.p* src/htfi/adapters/native/*.[ch] src/htfi/decoding/*.[ch])
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 # The full weights of the shipped encoder, where `htfi models facts --out build/facts` made them here.
 ENCODER_WEIGHTS ?= build/facts/encoder
@@ -72,6 +72,7 @@ goals: $(VENV)/.dev
 	$(BIN)/htfi eval reading --quick $(IN_FULL) --beside build/goals/reading-cost.json --json build/goals/reading.json --html build/goals/reading.html
 	$(BIN)/htfi bench governance $(HISTORY) --json build/goals/governance-cost.json
 	$(BIN)/htfi bench execution $(HISTORY) --json build/goals/execution.json
+	$(BIN)/htfi bench service $(HISTORY) --json build/goals/service.json
 	$(BIN)/htfi eval execution --json build/goals/execution_eval.json --html build/goals/execution_eval.html
 	$(BIN)/htfi eval governance --beside build/goals/governance-cost.json --json build/goals/governance.json --html build/goals/governance.html
 	$(BIN)/htfi eval report --html build/evaluation.html
@@ -109,4 +110,4 @@ $(VENV)/.docs: $(VENV)/.dev
 clean:
 	rm -rf build $(VENV)
 	find src/htfi -name '*.so' -delete
-	rm -f src/htfi/market/*.c src/htfi/forecasting/garch_core.c src/htfi/forecasting/learning_core.c src/htfi/pipeline/record/*.c src/htfi/narrative/rationale/*.c
+	rm -f src/htfi/market/*.c src/htfi/forecasting/garch_core.c src/htfi/forecasting/learning_core.c src/htfi/pipeline/record/*.c src/htfi/narrative/rationale/*.c src/htfi/narrative/sanitising/*.c src/htfi/narrative/encoding/*.c src/htfi/adapters/tokenizer/*.c

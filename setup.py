@@ -1,4 +1,4 @@
-"""Compile the hot paths where a C compiler is at hand: market, GARCH, fusion, record, drivers, hashes, log and exp,
+"""Compile the hot paths where a C compiler is at hand: market, GARCH, fusion, record, drivers, screening, hashes, logs,
 tokens, the network.
 
 The modules of market, GARCH, record and drivers are plain Python; the .pxd file beside each gives Cython its C types.
@@ -70,10 +70,13 @@ HOT = ("regime", "samples", "book", "bars", "series", "kernel")
 FORECASTING = Path("src/htfi/forecasting")
 RECORD = Path("src/htfi/pipeline/record")
 RATIONALE = Path("src/htfi/narrative/rationale")
+SANITISING = Path("src/htfi/narrative/sanitising")
+ENCODING = Path("src/htfi/narrative/encoding")
 DECODING = Path("src/htfi/decoding")
 DOMAIN = Path("src/htfi/domain")
 LEDGER = Path("src/htfi/governance/ledger")
 NATIVE = Path("src/htfi/adapters/native")
+TOKENIZER = Path("src/htfi/adapters/tokenizer")
 PORTABLE = str(DOMAIN / "portable_math.h")
 
 DIRECTIVES = {
@@ -96,6 +99,9 @@ LOST = {
     MARKET: "the market kernel will run interpreted, about 40 times slower",
     RECORD: "the ledger's entries will be packed interpreted, several times slower",
     RATIONALE: "drivers of forecasts will be found interpreted, a few times slower",
+    TOKENIZER: "texts will be divided into tokens by the general tokenizer, several times slower",
+    ENCODING: "words of news will be looked up interpreted, several times slower",
+    SANITISING: "news will be screened interpreted, several times slower",
     FORECASTING: "GARCH will be fitted interpreted, about 300 times slower, and numpy will learn and fuse",
     DOMAIN: "logarithms and powers will be taken by numpy, several times slower on short arrays",
     LEDGER: "the ledger's hashes will be taken by hashlib, one by one",
@@ -169,6 +175,17 @@ def learning() -> Extension:
     )
 
 
+def of_texts(folder: Path, name: str) -> Extension:
+    """What screens a news item's text in one pass, or finds the words that heads know."""
+    package = ".".join(folder.relative_to("src").parts)
+    return Extension(
+        f"{package}.{name}",
+        [source := str(folder / f"{name}.pyx")],
+        depends=[source],
+        extra_compile_args=EXACT,
+    )
+
+
 def hashing() -> Extension:
     """SHA-256 of the entries of a group."""
     return Extension(
@@ -207,6 +224,12 @@ setup(
                 *(typed(MARKET, name) for name in HOT),
                 typed(FORECASTING, "garch_core"),
                 learning(),
+                of_texts(TOKENIZER, "word_pieces_core"),
+                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core")),
+                *(
+                    of_texts(SANITISING, name)
+                    for name in ("disguise_core", "similarity_core", "wording_core")
+                ),
                 *(typed(RECORD, name) for name in ("plain", "rows", "ticks")),
                 *(typed(RATIONALE, name) for name in ("choice", "drivers")),
             ],

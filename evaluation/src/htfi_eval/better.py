@@ -30,9 +30,15 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     "execution": {
         Better.LOWER: (
             "gate_p50_us", "gate_p99_us", "gate_escapes", "gate_over_refusals", "tick_to_order_p99_ms",
-            "cancel_1000_ms", "fix_share_p50_us", "fix_share_p99_us", "fix_roundtrip_p50_us", "fix_share_vs_simplefix",
+            "cancel_1000_ms", "fix_share_p50_us", "fix_share_p99_us", "fix_roundtrip_p50_us",
+            "fix_roundtrip_quickfix_p50_us", "fix_share_vs_simplefix",
         ),
-        Better.HIGHER: ("orders_per_s", "venue_events_per_s"),
+        Better.HIGHER: ("orders_per_s", "venue_events_per_s", "venue_vs_nautilus"),
+    },
+    "service": {
+        Better.LOWER: (
+            "forecast_p99_ms", "forecast_p99_bare_ms", "stream_lag_p99_ms", "start_s", "page_kb",
+        ),
     },
     "engine": {
         Better.LOWER: (
@@ -79,6 +85,8 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     "governance": {
         Better.LOWER: (
             "stop_local_p50_ms", "stop_local_p99_ms", "stop_cluster_p50_ms", "stop_cluster_p99_ms",
+            "request_local_p50_ms", "request_local_p99_ms", "request_cluster_p50_ms", "request_cluster_p99_ms",
+            "trip_local_p50_ms", "trip_local_p99_ms", "trip_cluster_p50_ms", "trip_cluster_p99_ms",
             "checks_us_per_decision", "breakers_us_per_decision", "bundle_activation_s",
         ),
     },

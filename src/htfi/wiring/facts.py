@@ -45,11 +45,11 @@ class ShippedFactNetwork:
         points, states = embeddings
         moods = sentiment.probabilities(points, states, [cue_ids(text) for text in texts])
         moods = moods[:, [sentiment.labels.index(label) for label in _SENTIMENT_LABELS]]
-        found: list[FactScores] = []
-        for text, state, mood in zip(texts, states, moods, strict=True):
-            scores = heads.read(state, self._encoder.spans(text))
-            found.append(scores._replace(tone=(scores.tone + mood) / 2.0))
-        return found
+        found = heads.read_each(states, [self._encoder.spans(text) for text in texts])
+        return [
+            scores._replace(tone=(scores.tone + mood) / 2.0)
+            for scores, mood in zip(found, moods, strict=True)
+        ]
 
     @cached_property
     def _heads(self) -> FactHeads:

@@ -35,6 +35,7 @@ from htfi_eval.bench.news_timing import (
     num_tokens,
     open_peer,
     stages_us,
+    warm_up,
 )
 from htfi_eval.bench.processes import available_cores
 from htfi_eval.commands import figures_options, runs_option
@@ -263,6 +264,7 @@ def command(
     peer, no_peer = _peer()
     spare, pairs = found.pairs[:STAGE_ITEMS], found.pairs[STAGE_ITEMS:]
     encoder.read([headline for headline, _ in spare])
+    warm_up(settings, spare, found)
     runs = [
         measure(settings, pairs[at * NUM_ITEMS_PER_RUN : (at + 1) * NUM_ITEMS_PER_RUN], found, encoder, peer)
         for at in range(num_runs)

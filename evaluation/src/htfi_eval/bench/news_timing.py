@@ -180,6 +180,12 @@ def measure(
     )
 
 
+def warm_up(settings: Settings, pairs: Pairs, texts: NewsTexts) -> None:
+    """Read other items first: what is compiled or loaded at first use is then no item's time."""
+    with on_one_core():
+        _one_by_one(_processor(settings, 1, texts.series), as_news(pairs, 0, texts.symbols))
+
+
 def stages_us(settings: Settings, pairs: Pairs, encoder: SentenceEncoder) -> dict[str, float]:
     """Microseconds per item of each stage, on one core; the encoder one by one and in batches."""
     items = as_news(pairs[:STAGE_ITEMS], 0)

@@ -5,7 +5,7 @@ truncation; no space put before a text; and every added token is a control token
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +15,13 @@ from tokenizers import Encoding, Tokenizer
 
 from htfi.domain.errors import InvalidInput
 
+try:
+    from htfi.adapters.tokenizer import word_pieces_core
+except ImportError:  # the package was built without a C compiler
+    word_pieces_core = None
+
 _FILE = "tokenizer.json"
+_CONTINUED, _MAX_WORD_CHARS = "##", 100  # of a BERT vocabulary
 _MAX_BYTES = 256 * 2**20
 _MAX_DEPTH = 100
 _MAX_ID = 2**24  # a file may name any id; nothing known has a vocabulary a tenth of this
@@ -45,6 +51,7 @@ class HuggingFaceTokenizer:
         if self._size > _MAX_ID:
             raise InvalidInput(f"{file}: token id {self._size - 1} is beyond {_MAX_ID}")
         self._hash = _digest(vocab, self._special_ids)
+        self._pieces = _word_pieces(config, vocab, self._special_ids)
         names = _names_before(config.get("post_processor"))
         self.opening = tuple(vocab[name] for name in names if name in vocab)
         """Ids that the file's template puts before every text, such as '<s>': the model was taught to begin so."""
@@ -59,12 +66,16 @@ class HuggingFaceTokenizer:
         return self._size
 
     def encode(self, text: str) -> list[int]:
+        if self._pieces is not None and (found := self._pieces.encode(text)) is not None:
+            return found[0]
         return self._checked(
             self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False), text
         )
 
     def encode_with_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """The ids, and where each stands in the text, in characters; (0, 0) where that is not known."""
+        if self._pieces is not None and (found := self._pieces.encode(text)) is not None:
+            return found
         encoding = self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False)
         ids = self._checked(encoding, text)
         is_whole = self._controls.isdisjoint(encoding.ids)
@@ -126,6 +137,31 @@ def _names_before(processor: Any) -> list[str]:
             break
         names.append(str(piece["SpecialToken"].get("id")))
     return names
+
+
+def _word_pieces(config: dict[str, Any], vocab: Mapping[str, int], special_ids: Set[int]) -> Any:
+    """What divides plain texts by a BERT vocabulary in small letters; None for another, or where none was compiled."""
+    parts = {name: config.get(name) for name in ("model", "normalizer", "pre_tokenizer")}
+    if word_pieces_core is None or not all(isinstance(part, dict) for part in parts.values()):
+        return None
+    model, normalizer, pre_tokenizer = cast("list[dict[str, Any]]", list(parts.values()))
+    is_plain = (
+        model.get("type") == "WordPiece"
+        and model.get("continuing_subword_prefix") == _CONTINUED
+        and model.get("max_input_chars_per_word") == _MAX_WORD_CHARS
+        and normalizer.get("type") == "BertNormalizer"
+        and normalizer.get("lowercase") is True
+        and normalizer.get("clean_text") is True
+        and pre_tokenizer.get("type") == "BertPreTokenizer"
+    )
+    if not is_plain:
+        return None
+    plain = {word: index for word, index in vocab.items() if index not in special_ids}
+    first = {word: index for word, index in plain.items() if not word.startswith(_CONTINUED)}
+    continued = {
+        word.removeprefix(_CONTINUED): index for word, index in plain.items() if word.startswith(_CONTINUED)
+    }
+    return word_pieces_core.WordPieces(first, continued)
 
 
 def _read(file: Path) -> dict[str, Any]:

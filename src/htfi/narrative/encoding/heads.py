@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.files import write_atomically
+from htfi.narrative.encoding import compiled
 
 Floats = NDArray[np.float32]
 
@@ -52,6 +53,8 @@ def cue_words(text: str) -> list[str]:
 @lru_cache(maxsize=1_024)  # the heads of news and those of facts ask for the same texts
 def cue_ids(text: str) -> tuple[int, ...]:
     """CRC-32 of the text's words and of its pairs of neighbours, each once, in rising order."""
+    if compiled.cues is not None and (ids := compiled.cues.cue_ids(text)) is not None:
+        return ids
     found = cue_words(text)
     grams = [*found, *(f"{one} {two}" for one, two in itertools.pairwise(found))]
     return tuple(sorted({crc32(gram.encode()) for gram in grams}))
@@ -115,21 +118,21 @@ class Head:
                 f"the head {self.name} reads n points of {width}, n states and n texts, "
                 f"not {list(points.shape)}, {len(states)} and {len(words)}"
             )
-        rows = np.empty((len(points), len(self.labels)))
-        for place, point in enumerate(clip_finite(points)):
-            rows[place] = (
-                _head_logits(
-                    point, clip_finite(states[place]), self.token_weights, self.token_biases, self.weights
-                )
-                + self.bias
-            )
-            rows[place] += self.cue_logits(words[place])
+        rows = (
+            _head_logits(points, states, self.token_weights, self.token_biases, self.weights) + self.bias
+        ).astype(np.float64)
+        for place, of_text in enumerate(words):
+            rows[place] += self.cue_logits(of_text)
         return softmax(rows / self.temperature)
 
     def cue_logits(self, words: Sequence[int]) -> Floats:
         """The sum of the weights of known cues, [labels], by the root of their number."""
         if not len(self.cue_hashes):
             return np.zeros(len(self.labels), np.float32)
+        if compiled.cues is not None:
+            found: Floats = np.empty(len(self.labels), np.float32)
+            compiled.cues.weigh(self.cue_hashes, self.cue_weights, tuple(words), found)
+            return found
         hashes = np.array(words, dtype=np.uint32)
         places = np.minimum(np.searchsorted(self.cue_hashes, hashes), len(self.cue_hashes) - 1)
         places = places[self.cue_hashes[places] == hashes]
@@ -137,11 +140,41 @@ class Head:
 
 
 def _head_logits(
-    point: Floats, states: Floats, token_weights: Floats, token_biases: Floats, scale: Floats
+    points: Floats, states: Sequence[Floats], token_weights: Floats, token_biases: Floats, scale: Floats
 ) -> Floats:
-    seen = np.tanh(states @ token_weights + token_biases)  # [T, S]
-    mean = np.add.reduce(seen, axis=0) / np.float32(len(seen))
-    return np.concatenate([point, np.maximum.reduce(seen, axis=0), mean]) @ scale
+    """Logits [n, labels] of points [n, D] and states n × [T, D], without what is the same for every text.
+
+    The products are each text's own, as their bits depend on the number of rows that are multiplied together.
+    """
+    ends = np.cumsum([len(one) for one in states], dtype=np.intp)
+    width, num_seen = token_weights.shape
+    seen: Floats = np.empty((ends[-1] if len(ends) else 0, num_seen), np.float32)  # [sum of T, S]
+    start = 0
+    for one, end in zip(states, ends.tolist(), strict=True):
+        np.matmul(clip_finite(one), token_weights, out=seen[start:end])
+        start = end
+    seen += token_biases
+    np.tanh(seen, out=seen)
+    weighed: Floats = np.empty((len(points), width + 2 * num_seen), np.float32)
+    weighed[:, :width] = clip_finite(points)
+    _pool(seen, ends, weighed[:, width:])
+    logits: Floats = np.empty((len(points), scale.shape[1]), np.float32)
+    for row, out in zip(weighed, logits, strict=True):
+        np.matmul(row, scale, out=out)
+    return logits
+
+
+def _pool(seen: Floats, ends: NDArray[np.intp], out: Floats) -> None:
+    """The largest feature of a text's tokens, and behind it their mean, into a row each, [n, 2S]."""
+    num_seen = seen.shape[1]
+    if compiled.cues is not None and len(ends):
+        compiled.cues.pool(seen, ends, out[:, :num_seen], out[:, num_seen:])
+        return
+    start = 0
+    for row, end in zip(out, ends.tolist(), strict=True):
+        row[:num_seen] = np.maximum.reduce(seen[start:end], axis=0)
+        row[num_seen:] = np.add.reduce(seen[start:end], axis=0) / np.float32(end - start)
+        start = end
 
 
 @dataclass(frozen=True)
@@ -181,9 +214,7 @@ class Heads:
                 f"heads read points [n, D], n states and n texts, not {list(points.shape)}, {len(states)}, {len(words)}"
             )
         token_weights, token_biases, scale, bias = self._stacked
-        rows = np.empty((len(points), len(bias)))
-        for place, point in enumerate(clip_finite(points)):
-            rows[place] = _head_logits(point, clip_finite(states[place]), token_weights, token_biases, scale)
+        rows = _head_logits(points, states, token_weights, token_biases, scale).astype(np.float64)
         rows += bias
         probabilities: dict[str, NDArray[np.float64]] = {}
         start = 0
@@ -242,6 +273,14 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def clip_finite(embeddings: Floats) -> Floats:
     """Embeddings of a failing encoder made finite: not-a-number becomes 0, everything lies within ±1000."""
+    if (
+        compiled.cues is not None
+        and embeddings.dtype == np.float32
+        and embeddings.ndim == 2
+        and embeddings.flags.c_contiguous
+        and compiled.cues.are_small(embeddings)
+    ):
+        return embeddings
     flat = embeddings.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
         if flat.dtype == np.float32 and float(flat @ flat) < 1e6:  # each is below the length of all

@@ -12,6 +12,8 @@ from functools import cache, cached_property
 from importlib import resources
 from typing import Any, NamedTuple
 
+from htfi.narrative.encoding import compiled
+
 MAX_CHARS = 4096  # of a text; its subjects stand in the beginning
 MAX_SYMBOLS = 16
 _CONTEXT_MARK = "~"
@@ -39,6 +41,7 @@ _TICKERS = (
     ),
     ("pair", "", re.compile(r"(?<![\w/])([A-Z]{3}/?[A-Z]{3})(?:=X?)?(?![\w/])")),  # EUR/USD, EURUSD=X
 )
+_ALL_KINDS = (1 << len(_TICKERS)) - 1
 _NON_COMPANY_KINDS = ("central_banks", "indices", "commodities", "currencies")
 
 
@@ -101,8 +104,9 @@ class EntityLinker:
         """Every place in which the text names a symbol, in order; the name of an `expected` symbol needs no context."""
         text = text[:MAX_CHARS]
         found: list[EntityMention] = []
-        for kind, sign, pattern in _TICKERS:
-            if sign in text:
+        kinds = _ALL_KINDS if compiled.linking is None else compiled.linking.possible_tickers(text)
+        for number, (kind, sign, pattern) in enumerate(_TICKERS):
+            if kinds & 1 << number and sign in text:
                 found += [
                     EntityMention(match.start(), match.end(), symbol)
                     for match in pattern.finditer(text)
@@ -117,39 +121,54 @@ class EntityLinker:
         return symbol in self._symbols
 
     def _named(self, text: str, expected: Collection[str]) -> list[EntityMention]:
-        matches = list(_WORD.finditer(text))
-        words = [match[0] for match in matches]
-        if "'" in text or "’" in text:
-            words = [_without_possessive(word) for word in words]
-        folded = [word.casefold() for word in words]
-        found: list[EntityMention] = []
         by_word, after = self._by_word, 0
-        for place, word in enumerate(folded):
+        words = _text_words(text, by_word)
+        if words is None:
+            return []
+        found: list[EntityMention] = []
+        for place, word in enumerate(words.folded):
             if place >= after and word in by_word:
-                name = self._match(text, matches, words, folded, place, expected)
+                name = self._match(text, words, place, expected)
                 if name is not None:
                     after = place + len(name.words)
-                    end = matches[after - 1].start() + len(words[after - 1])
-                    found.append(EntityMention(matches[place].start(), end, name.symbol))
+                    end = words.starts[after - 1] + len(words.written[after - 1])
+                    found.append(EntityMention(words.starts[place], end, name.symbol))
         return found
 
     def _match(
-        self,
-        text: str,
-        matches: list[re.Match[str]],
-        words: list[str],
-        folded: list[str],
-        place: int,
-        expected: Collection[str],
+        self, text: str, words: "_TextWords", place: int, expected: Collection[str]
     ) -> _EntityName | None:
-        for name in self._by_word[folded[place]]:
+        for name in self._by_word[words.folded[place]]:
             end = place + len(name.words)
-            if tuple(folded[place:end]) != name.words or not _is_written_so(words[place], name):
+            if tuple(words.folded[place:end]) != name.words or not _is_written_so(words.written[place], name):
                 continue
             is_sure = not name.needs_context or name.symbol in expected
-            if is_sure or _is_company_here(text, matches, words, folded, place, end):
+            if is_sure or _is_company_here(text, words, place, end):
                 return name
         return None
+
+
+class _TextWords(NamedTuple):
+    """Where the words of a text start and end; as they are written, without a possessive ending, and folded."""
+
+    starts: list[int]
+    ends: list[int]
+    written: list[str]
+    folded: list[str]
+
+
+def _text_words(text: str, known: dict[str, list[_EntityName]]) -> _TextWords | None:
+    """The words of a text; None where compiled code found none that a name begins with."""
+    has_possessives = "'" in text or "’" in text
+    if compiled.linking is not None and text.isascii():
+        found = compiled.linking.words_of(text, known, has_possessives)
+        return None if found is None else _TextWords(*found)
+    matches = list(_WORD.finditer(text))
+    written = [match[0] for match in matches]
+    if has_possessives:
+        written = [_without_possessive(word) for word in written]
+    starts, ends = [match.start() for match in matches], [match.end() for match in matches]
+    return _TextWords(starts, ends, written, [word.casefold() for word in written])
 
 
 def entity_kind(symbol: str) -> str:
@@ -204,17 +223,16 @@ def _is_written_so(word: str, name: _EntityName) -> bool:
     return not word[0].islower()
 
 
-def _is_company_here(
-    text: str, matches: list[re.Match[str]], words: list[str], folded: list[str], place: int, end: int
-) -> bool:
+def _is_company_here(text: str, words: _TextWords, place: int, end: int) -> bool:
     """Whether a word that may be a firm's name is one here: by what follows, or by a capital among lower-case words."""
-    if matches[end - 1][0] != words[end - 1]:  # a possessive
+    last = end - 1
+    if words.ends[last] - words.starts[last] != len(words.written[last]):  # a possessive
         return True
-    if end < len(words) and folded[end] in _company_signs():
+    if end < len(words.folded) and words.folded[end] in _company_signs():
         return True
-    if place == 0 or not words[place - 1].islower():
+    if place == 0 or not words.written[place - 1].islower():
         return False
-    return text[matches[place - 1].end() : matches[place].start()] == " "
+    return text[words.ends[place - 1] : words.starts[place]] == " "
 
 
 def _parsed_name(symbol: str, name: str) -> _EntityName:

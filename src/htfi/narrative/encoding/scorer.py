@@ -55,9 +55,7 @@ class NoveltyIndex:
         stored.
         """
         of = tuple(sorted(set(symbols))) or (WHOLE_MARKET_SYMBOL,)
-        whole = np.clip(np.rint(np.nan_to_num(point) * _SCALE), -_MAX_COMPONENT, _MAX_COMPONENT).astype(
-            np.float32
-        )
+        whole = _as_whole(point)
         length = float(whole @ whole) ** 0.5 or 1.0
         places = self._places_of(of)
         likest = 0
@@ -119,6 +117,14 @@ class NoveltyIndex:
         for symbol in of:
             self._places.setdefault(symbol, []).append(place)
         self._next = (place + 1) % len(self._read_ns)
+
+
+def _as_whole(point: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A point in whole numbers; what is no number counts as 0."""
+    whole = np.rint(point * _SCALE)
+    if not np.isfinite(whole).all():
+        whole = np.rint(np.nan_to_num(point) * _SCALE)
+    return np.minimum(np.maximum(whole, -_MAX_COMPONENT), _MAX_COMPONENT).astype(np.float32)
 
 
 MIN_HEADLINE_WORDS = 5  # of a headline that is read without its body

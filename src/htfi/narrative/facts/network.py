@@ -2,9 +2,10 @@
 the role of a party and what the event means for it. Numpy alone; `htfi models facts` trains and writes them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import msgspec
@@ -63,17 +64,46 @@ class FactHeads:
 
     def read(self, states: Floats, spans: NDArray[np.int64]) -> FactScores:
         """The scores of one text from its states [T, D] and the spans [T, 2] of its tokens."""
-        states = clip_finite(states)
-        weights = states @ self.attention
-        powers = np.exp(weights - weights.max())
-        shares = powers / np.add.reduce(powers)
-        pooled = np.concatenate([np.add.reduce(states, axis=0) / np.float32(len(states)), shares @ states])
-        logits = np.concatenate([pooled @ self.weights[name] for name in LABELS])
+        return self.read_each([states], [spans])[0]
+
+    def read_each(self, states: Sequence[Floats], spans: Sequence[NDArray[np.int64]]) -> list[FactScores]:
+        """The scores of texts from their states n × [T, D] and the spans n × [T, 2] of their tokens.
+
+        Products are each text's own, as their bits depend on what is multiplied together; the rest is done at once.
+        """
+        if not states:
+            return []
+        states = [clip_finite(one) for one in states]
+        ends = list(accumulate(map(len, states), initial=0))
+        places = list(pairwise(ends))
+        of_text = _shares_of_groups(self._text_logits(states).astype(np.float64) / self._warmths)
+        of_token = {name: self._token_shares(name, states, places) for name in TOKEN_LABELS}
+        return [
+            FactScores(
+                **{name: row[start:end] for name, (start, end) in _PLACES.items()},
+                spans=of_tokens,
+                **{name: shares[first:last] for name, shares in of_token.items()},
+            )
+            for row, of_tokens, (first, last) in zip(of_text, spans, places, strict=True)
+        ]
+
+    def _text_logits(self, states: Sequence[Floats]) -> Floats:
+        """Of the heads of the text, [n, labels], from the mean of its states beside their mean by attention."""
+        width = len(self.attention)
+        logits: Floats = np.empty((len(states), len(self._biases)), np.float32)
+        pooled: Floats = np.empty(2 * width, np.float32)
+        heads = [(self.weights[name], slice(*_PLACES[name])) for name in LABELS]
+        for of_text, out in zip(states, logits, strict=True):
+            weights = of_text @ self.attention
+            powers = np.exp(weights - np.maximum.reduce(weights))
+            shares = powers / np.add.reduce(powers)
+            np.add.reduce(of_text, axis=0, out=pooled[:width])
+            pooled[:width] /= np.float32(len(of_text))
+            np.matmul(shares, of_text, out=pooled[width:])
+            for matrix, place in heads:
+                np.matmul(pooled, matrix, out=out[place])
         logits += self._biases
-        of_text = _shares_of_groups(logits.astype(np.float64) / self._warmths)
-        of_token = {name: self._shares(name, states) for name in TOKEN_LABELS}
-        parts = {name: of_text[start:end] for name, (start, end) in _PLACES.items()}
-        return FactScores(**parts, spans=spans, **of_token)
+        return logits
 
     @cached_property
     def _biases(self) -> Floats:
@@ -85,9 +115,16 @@ class FactHeads:
         """The temperature of each label of the heads of the text."""
         return np.repeat([self.temperatures.get(name, 1.0) for name in LABELS], _SIZES)
 
-    def _shares(self, name: str, values: Floats) -> NDArray[np.float64]:
-        logits = (values @ self.weights[name] + self.biases[name]).astype(np.float64)
-        return softmax(logits / self.temperatures.get(name, 1.0))
+    def _token_shares(
+        self, name: str, states: Sequence[Floats], places: Sequence[tuple[int, int]]
+    ) -> NDArray[np.float64]:
+        """Of a head of the tokens, [sum of T, labels]; `places` are where a text's tokens start and end."""
+        matrix = self.weights[name]
+        logits: Floats = np.empty((places[-1][1], matrix.shape[1]), np.float32)
+        for of_text, (start, end) in zip(states, places, strict=True):
+            np.matmul(of_text, matrix, out=logits[start:end])
+        logits += self.biases[name]
+        return softmax(logits.astype(np.float64) / self.temperatures.get(name, 1.0))
 
     @classmethod
     def load(cls, folder: Path, digest: str = "") -> "FactHeads":
@@ -147,12 +184,12 @@ class FactHeads:
 
 
 def _shares_of_groups(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`softmax` of the logits of each head of the text, all in one pass, with the same bits: `reduceat` would add in
-    another order than `reduce`, so sums are made head by head.
+    """`softmax` of the logits [n, labels] of each head of the text, all in one pass, with the same bits: `reduceat`
+    would add in another order than `reduce`, so sums are made head by head.
     """
-    powers = np.exp(logits - np.repeat(np.maximum.reduceat(logits, _STARTS), _SIZES))
-    sums = [np.add.reduce(powers[start:end]) for start, end in _PLACES.values()]
-    return powers / np.repeat(sums, _SIZES)
+    powers = np.exp(logits - np.repeat(np.maximum.reduceat(logits, _STARTS, axis=1), _SIZES, axis=1))
+    sums = [np.add.reduce(powers[:, start:end], axis=1) for start, end in _PLACES.values()]
+    return powers / np.repeat(np.stack(sums, axis=1), _SIZES, axis=1)
 
 
 def _sizes(width: int) -> dict[str, tuple[int, ...]]:

@@ -156,8 +156,10 @@ class BurstDetector:
         return self._one_sided(item, shelf, symbol)
 
     def _one_sided(self, item: BurstItem, shelf: _SymbolActivity, symbol: str) -> BurstResult:
+        if not item.side or not symbol or len(shelf.items) + 1 < _MIN_ONE_SIDED_VOICES:
+            return _NO_BURST
         sided = [one for _, one in shelf.items if one.side]
-        if not item.side or not symbol or len(sided) + 1 < _MIN_ONE_SIDED_VOICES:
+        if len(sided) + 1 < _MIN_ONE_SIDED_VOICES:
             return _NO_BURST
         with_it = [one for one in sided if one.side == item.side]
         voices = {one.voice for one in with_it} | {item.voice}

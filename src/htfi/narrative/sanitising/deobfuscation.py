@@ -7,16 +7,21 @@ shown.
 
 import html
 import re
+from functools import cache
+from typing import Any
 
 import msgspec
 
 from htfi.domain.news import ScreeningFinding
 from htfi.narrative.patterns import Patterns
+from htfi.narrative.sanitising import compiled
 from htfi.narrative.sanitising.characters import remove_invisible
-from htfi.narrative.sanitising.encodings import decode_messages
+from htfi.narrative.sanitising.encodings import INSTRUCTION_KINDS, decode_messages
+from htfi.narrative.sanitising.english import common_words
 from htfi.narrative.sanitising.homoglyphs import replace_homoglyphs
 from htfi.narrative.sanitising.markup import strip_markup
-from htfi.narrative.sanitising.splitting import join_split_words
+from htfi.narrative.sanitising.phrase_lexicon import words_of_kinds
+from htfi.narrative.sanitising.splitting import GRAMMAR_WORDS, join_split_words
 from htfi.narrative.text import cut, one_line
 
 _DATA = Patterns("htfi.narrative.sanitising", "patterns.toml", "deobfuscation")
@@ -88,6 +93,8 @@ def deobfuscate(text: str, max_chars: int) -> Deobfuscated:
     Guarantees: no invisible character is left; applied to its own text it changes nothing; at most `max_chars`. The
     work is linear in the part that is examined, a few times `max_chars`.
     """
+    if (plain := _as_it_stands(text, max_chars)) is not None:
+        return plain
     findings: list[ScreeningFinding] = []
     hidden: list[str] = []
     if len(text) > _LARGE_CHARS:
@@ -104,11 +111,40 @@ def deobfuscate(text: str, max_chars: int) -> Deobfuscated:
     coded, messages = decode_messages(text)
     findings += coded
     hidden += messages
-    return Deobfuscated(
-        text,
-        _strongest_by_rule(findings),
-        tuple(message[:_MAX_HIDDEN_CHARS] for message in hidden[:_MAX_HIDDEN]),
-    )
+    return Deobfuscated(text, _strongest_by_rule(findings), _shortened(hidden))
+
+
+def _as_it_stands(text: str, max_chars: int) -> Deobfuscated | None:
+    """The result for a text that no pass changes, as nearly all news; None where one may. Compiled code says which
+    steps could find something; without it the passes do.
+    """
+    if compiled.disguise is None:
+        return None
+    doubts = compiled.disguise.doubts(text, max_chars, *_known_words())
+    if not doubts:
+        return Deobfuscated(text)
+    if (
+        doubts & compiled.disguise.REWRITTEN
+        or (doubts & compiled.disguise.SPLIT and join_split_words(text) != (text, []))
+        or (doubts & compiled.disguise.TAIL and trim_boilerplate(text) != text)
+    ):
+        return None
+    coded = doubts & (compiled.disguise.CODES | compiled.disguise.CIPHERS)
+    findings, messages = decode_messages(text) if coded else ([], [])
+    return Deobfuscated(text, _strongest_by_rule(findings), _shortened(messages))
+
+
+@cache
+def _known_words() -> tuple[Any, Any, Any]:
+    """For compiled code: common words, with those of grammar, and words of instructions, as they stand and as stems."""
+    core = compiled.disguise
+    core.set_tail_hints(_TAIL_HINTS)
+    common = dict.fromkeys(common_words(), 1) | dict.fromkeys(common_words() & GRAMMAR_WORDS, 2)
+    return core.Words(common), *map(core.Words, words_of_kinds(INSTRUCTION_KINDS))
+
+
+def _shortened(hidden: list[str]) -> tuple[str, ...]:
+    return tuple(message[:_MAX_HIDDEN_CHARS] for message in hidden[:_MAX_HIDDEN])
 
 
 def _one_pass(text: str, max_chars: int, findings: list[ScreeningFinding], hidden: list[str]) -> str:

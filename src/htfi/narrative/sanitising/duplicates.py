@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import astuple
 
+from htfi.narrative.sanitising import compiled
 from htfi.narrative.sanitising.config import MAX_ITEMS, NEAR_ALIKE, WINDOW_NS, SanitiserConfig
 from htfi.narrative.sanitising.text_features import CORRECTS, DENIES, TextFeatures, direction_of
 
@@ -40,6 +41,8 @@ def _draw() -> tuple[np.ndarray, np.ndarray]:
 
 
 _TIMES, _PLUS = _draw()
+if compiled.similarity is not None:
+    compiled.similarity.set_hashes(_TIMES.ravel().tolist(), _PLUS.ravel().tolist())
 
 
 class _WordHashes(dict[str, int]):
@@ -60,6 +63,8 @@ def minhash_signature(words: list[str]) -> bytes:
     """The text's signature of 64 bytes; empty for a text without words."""
     if not words:
         return b""
+    if compiled.similarity is not None:
+        return compiled.similarity.signature(words)
     words = words[:MAX_WORDS]
     hashes = np.fromiter(map(_known.__getitem__, words), np.uint32, len(words))
     shingles = np.concatenate((hashes, hashes[:-1] * _MIX + hashes[1:] * _JOIN))
@@ -69,6 +74,8 @@ def minhash_signature(words: list[str]) -> bytes:
 
 def jaccard_estimate(one: bytes, other: bytes) -> float:
     """The estimated share of words and pairs of words that two texts have in common, 0–1."""
+    if compiled.similarity is not None:
+        return compiled.similarity.likenesses(one, [other])[0]
     if not one or not other:
         return 0.0
     return _likeness(int(np.count_nonzero(np.frombuffer(one, np.uint8) == np.frombuffer(other, np.uint8))))
@@ -76,6 +83,8 @@ def jaccard_estimate(one: bytes, other: bytes) -> float:
 
 def jaccard_estimates(one: bytes, others: Sequence[bytes]) -> list[float]:
     """`jaccard_estimate` of one text with each of several."""
+    if compiled.similarity is not None:
+        return compiled.similarity.likenesses(one, list(others))
     if not one or not others:
         return [0.0] * len(others)
     signed = np.frombuffer(b"".join([other or _NO_SIGNATURE for other in others]), np.uint8)
@@ -156,10 +165,11 @@ class DuplicateIndex:
         near, most = None, 0.0
         same, most_same = None, 0.0
         keys = lsh_bands(signed)
-        found = {self._by_band[key] for key in keys if key in self._by_band}
-        for place in sorted(found, reverse=True):
-            other = self._items[place]
-            alike = jaccard_estimate(signed, other.signature)
+        places = sorted({self._by_band[key] for key in keys if key in self._by_band}, reverse=True)
+        others = [self._items[place] for place in places]
+        for other, alike in zip(
+            others, jaccard_estimates(signed, [one.signature for one in others]), strict=True
+        ):
             if alike < NEAR_ALIKE:
                 continue
             if alike > most:

@@ -39,7 +39,7 @@ _MIN_CHARS = 6
 _MAX_RUNS = 16
 _MAX_DEPTH = 3
 _MAX_SCRIPT_BLOCKS = 4  # of 256 characters
-_INSTRUCTION_KINDS = _DATA.words("instruction_kind_list")
+INSTRUCTION_KINDS = _DATA.words("instruction_kind_list")
 _FEW_KINDS, _MANY_KINDS = 2, 3  # kinds of instruction words, in any language
 _SHOWN_FLUENCY = -2.75  # a sentence lies near −2.4, random letters near −4
 _MORSE_SIGNS = _DATA.text("morse_signs")
@@ -265,7 +265,7 @@ def _reads_more_like_instructions(message: str, text: str) -> bool:
 
 def _num_instruction_kinds(text: str) -> int:
     """Kinds of instruction words, in the language that has most."""
-    return max((len(kinds & _INSTRUCTION_KINDS) for kinds in kinds_in(text.lower())), default=0)
+    return max((len(kinds & INSTRUCTION_KINDS) for kinds in kinds_in(text.lower())), default=0)
 
 
 def _unknown_word_runs(text: str) -> list[str]:

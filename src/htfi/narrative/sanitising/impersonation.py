@@ -62,6 +62,7 @@ class ImpersonationChecker:
         self._registry = publisher_registry(config.publishers)
         self._kinds: Mapping[str, str] = dict(config.source_kinds)
         self._judged: OrderedDict[tuple[str, str, str], Provenance] = OrderedDict()
+        self._kinds_found: OrderedDict[str, SourceKind] = OrderedDict()
 
     def judge(self, item: News, headline: str, body: str) -> Provenance:
         """Where an item comes from. `headline` and `body` are deobfuscated, its other fields as they came."""
@@ -162,6 +163,14 @@ class ImpersonationChecker:
 
     def kind(self, source: str) -> SourceKind:
         """The kind of a feed, whatever it carries."""
+        known = self._kinds_found.get(source)
+        if known is None:
+            known = self._kinds_found[source] = self._kind(source)
+            if len(self._kinds_found) > _MAX_REMEMBERED:
+                self._kinds_found.popitem(last=False)
+        return known
+
+    def _kind(self, source: str) -> SourceKind:
         configured = self._kinds.get(source)
         if configured in KINDS:
             return SourceKind(configured)

@@ -8,6 +8,7 @@ sentence by sentence. Hidden text is judged more strictly: an honest sentence is
 
 import re
 from collections.abc import Collection
+from functools import cache
 from math import log2
 
 from htfi.domain.news import ScreeningFinding
@@ -21,7 +22,8 @@ from htfi.narrative.sanitising.phrase_lexicon import (
     kinds_in,
     marked_sentences,
 )
-from htfi.narrative.sanitising.prompt_injection import find_injection
+from htfi.narrative.sanitising.possible_checks import CheckChooser, may_hold_template
+from htfi.narrative.sanitising.prompt_injection import INJECTION_CERTAIN, find_injection, holds_order
 
 PUMP_CERTAIN = 0.85
 _NUM_SENTENCES_AROUND = 3  # sentences that are judged together
@@ -137,7 +139,8 @@ def find_manipulation(text: str, undone: Deobfuscated) -> tuple[ScreeningFinding
     strongest: dict[str, ScreeningFinding] = {}
     raw = text[:_MAX_RAW_CHARS]
     has_marks = "<" in raw or "[" in raw or "#" in raw or "`" in raw or '"' in raw
-    if (has_marks or (":" in raw and _has_template_word(undone.text.lower()))) and _TEMPLATES.search(raw):
+    is_possible = (has_marks or ":" in raw) and may_hold_template(raw)
+    if is_possible and (has_marks or _has_template_word(undone.text.lower())) and _TEMPLATES.search(raw):
         _keep_strongest(
             strongest,
             ScreeningFinding("injection", 0.9, "contains the marks of a chat template or of a tool call"),
@@ -160,16 +163,32 @@ def _has_template_word(lower: str) -> bool:
 def _examine_text(
     strongest: dict[str, ScreeningFinding], text: str, order_at: float, pump_at: float, where: str
 ) -> None:
+    possible = checks().possible(text, order_at, pump_at)
+    if possible is None:
+        return
+    if possible.is_every:
+        _examine_fully(strongest, text, order_at, pump_at, where)
+        return
+    if any(holds_order(text[start:end]) for start, end in possible.sentences):
+        _keep_strongest(strongest, _instruction(INJECTION_CERTAIN, where))
+    lower = text.lower()
+    for name, rule, pattern, strength, detail in _PATTERNS:
+        if name in possible.patterns and pattern.search(lower) and (rule != "pump" or not _warns(lower)):
+            _keep_strongest(strongest, ScreeningFinding(rule, 0.95 if where else strength, detail + where))
+    if possible.is_worded:
+        _examine_wording(strongest, text, wording.tokens(lower), 0.0, order_at, pump_at, where)
+
+
+def _examine_fully(
+    strongest: dict[str, ScreeningFinding], text: str, order_at: float, pump_at: float, where: str
+) -> None:
     lower = text.lower()
     tokens = wording.tokens(lower)
     present = frozenset(tokens)
     kinds = kinds_in(lower, present)
     addressed = find_injection(text, kinds)
     if addressed.strength:
-        detail = "instructs the machine that reads it what to answer" + where
-        _keep_strongest(
-            strongest, ScreeningFinding("injection", 0.95 if where else addressed.strength, detail)
-        )
+        _keep_strongest(strongest, _instruction(addressed.strength, where))
     plain = addressed.plain  # a report of attacks gives no instruction by what it quotes
     enticed = pump_call_strength(plain, kinds)
     if enticed:
@@ -189,10 +208,22 @@ def _examine_text(
             _keep_strongest(strongest, ScreeningFinding(rule, 0.95 if where else strength, detail + where))
     if not is_ascii and 2 * len(_LATIN.findall(lower)) < len(lower) - lower.count(" "):
         return  # another script: the model does not know the words
-    if len(present & _NOT_ENGLISH) >= max(_NUM_NOT_ENGLISH, len(tokens) // 10):
+    _examine_wording(strongest, plain, tokens, enticed, order_at, pump_at, where)
+
+
+def _examine_wording(
+    strongest: dict[str, ScreeningFinding],
+    plain: str,
+    tokens: list[str],
+    enticed: float,
+    order_at: float,
+    pump_at: float,
+    where: str,
+) -> None:
+    if len(_NOT_ENGLISH.intersection(tokens)) >= max(_NUM_NOT_ENGLISH, len(tokens) // 10):
         return
     order, pump = wording.max_log_odds(tokens, wording.shipped_weights())
-    if pump >= pump_at and _ON_RATES.search(lower):
+    if pump >= pump_at and _ON_RATES.search(plain.lower()):
         _, pump = wording.max_log_odds(tokens, wording.shipped_weights(), is_on_rates=True)
     if len(tokens) > _USUAL_WORDS:  # of many honest sentences one sounds odd
         allowance = _FOR_LENGTH * log2(len(tokens) / _USUAL_WORDS)
@@ -209,6 +240,21 @@ def _examine_text(
     if pump >= pump_at and (enticed or not is_opinion):
         strength = 0.95 if where else _strength(pump - pump_at)
         _keep_strongest(strongest, ScreeningFinding("pump", strength, "is worded like a pump" + where))
+
+
+@cache
+def checks() -> CheckChooser:
+    return CheckChooser(wording.shipped_weights(), _HINTS, _NOT_ENGLISH)
+
+
+def _warns(lower: str) -> bool:
+    kinds = kinds_in(lower, frozenset(wording.tokens(lower)))
+    return any("warning" in language for language in kinds)
+
+
+def _instruction(strength: float, where: str) -> ScreeningFinding:
+    detail = "instructs the machine that reads it what to answer" + where
+    return ScreeningFinding("injection", 0.95 if where else strength, detail)
 
 
 def _strength(beyond: float) -> float:

@@ -7,13 +7,13 @@ accents, and in Arabic the article and joined particles do not matter.
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
 _FILE = "address.toml"
-_EVERYWHERE = "any"
+EVERYWHERE = "any"
 _WIDE = {  # languages whose words are found anywhere
     "zh": re.compile("[\u3400-\u9fff]"),
     "ja": re.compile("[\u3040-\u30ff]"),
@@ -98,10 +98,10 @@ def marked_sentences(folded: str) -> Iterator[MarkedSentence]:
 def _marked(words: list[str]) -> Iterator[MarkedSentence]:
     by_language: dict[str, list[LexiconMark]] = {}
     for at, word in enumerate(words):
-        for language, kind, rest in _entries_of(word):
+        for language, kind, rest in entries_of_word(word):
             if not rest or _goes_on(words, at + 1, rest):
                 by_language.setdefault(language, []).append(LexiconMark(kind, at, at + 1 + len(rest)))
-    shared = by_language.pop(_EVERYWHERE, [])
+    shared = by_language.pop(EVERYWHERE, [])
     for language, marks in by_language.items():
         if language not in _WIDE:
             yield MarkedSentence(words, False, (*marks, *shared))
@@ -154,7 +154,7 @@ def _forms(word: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 15)
-def _entries_of(word: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+def entries_of_word(word: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     """(language, kind, words that must follow) of each entry that begins with a word."""
     exact, by_head = _words()
     found: list[tuple[str, str, tuple[str, ...]]] = []
@@ -184,16 +184,55 @@ def _bits_of(word: str) -> int:
 @lru_cache(maxsize=1 << 12)
 def _kinds(bits: int) -> tuple[frozenset[str], ...]:
     """Kinds by language; those of every language count in each."""
-    pairs = tuple(_places())
     found: dict[str, set[str]] = {}
     while bits:
-        language, kind = pairs[(bits & -bits).bit_length() - 1]
+        language, kind = _pairs()[(bits & -bits).bit_length() - 1]
         found.setdefault(language, set()).add(kind)
         bits &= bits - 1
-    shared = found.pop(_EVERYWHERE, set())
+    shared = found.pop(EVERYWHERE, set())
     return tuple(frozenset(kinds | shared) for kinds in found.values()) or (
         (frozenset(shared),) if shared else ()
     )
+
+
+def kinds_of_word(word: str) -> list[tuple[str, str]]:
+    """Language and kind of the entries that a word may belong to; those of `EVERYWHERE` count in each language."""
+    bits = _bits_of(word)
+    found: list[tuple[str, str]] = []
+    while bits:
+        found.append(_pairs()[(bits & -bits).bit_length() - 1])
+        bits &= bits - 1
+    return found
+
+
+def words_of_kinds(kinds: Collection[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """Words in ASCII by which a text may hold an entry of these kinds, with a bit for each, in whatever language: those
+    that stand as they are, and stems of any ending.
+    """
+    numbers = {kind: 1 << number for number, kind in enumerate(sorted(kinds))}
+    by_place = [numbers.get(kind, 0) for _, kind in _pairs()]
+    exact, by_head = _kind_bits()
+    stems = [pair for pairs in by_head.values() for pair in pairs]
+    found: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    for table, words in zip(found, (exact.items(), stems), strict=True):
+        for word, bits in words:
+            number = 0
+            while bits:
+                number |= by_place[(bits & -bits).bit_length() - 1]
+                bits &= bits - 1
+            if number and word.isascii():
+                table[word] = table.get(word, 0) | number
+    return found
+
+
+def languages_and_kinds() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """All languages of the lexicon and all kinds, each in a fixed order."""
+    return tuple(sorted({one for one, _ in _pairs()})), tuple(sorted({kind for _, kind in _pairs()}))
+
+
+@cache
+def _pairs() -> tuple[tuple[str, str], ...]:
+    return tuple(_places())
 
 
 @cache
@@ -259,7 +298,7 @@ def _words() -> tuple[
 def _wide(language: str) -> tuple[re.Pattern[str], dict[str, dict[str, int]]]:
     """The pattern of the longest entry at each place, and by entry its kinds with their lengths."""
     kinds: dict[str, dict[str, int]] = {}
-    for name in (_EVERYWHERE, language):
+    for name in (EVERYWHERE, language):
         for kind, entry in _entries()[name]:
             kinds.setdefault(entry.rstrip("*"), {})[kind] = len(entry.rstrip("*"))
     for entry, own in kinds.items():  # a shorter entry at the same place counts as well

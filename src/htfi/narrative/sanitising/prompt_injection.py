@@ -55,13 +55,16 @@ def find_injection(text: str, kinds: Collection[frozenset[str]]) -> InjectionFin
             for sentence in marked_sentences(fold_text(one))
         ):
             strength = INJECTION_MENTIONED
-    if any(map(_may_order, kinds)):
-        for sentence in marked_sentences(fold_text(plain)):
-            if _order_strength(sentence, False):
-                return InjectionFinding(INJECTION_CERTAIN, plain)
+    if any(map(_may_order, kinds)) and holds_order(plain):
+        return InjectionFinding(INJECTION_CERTAIN, plain)
     if "{" in text and any(not language.isdisjoint(("act", "only", "command")) for language in kinds):
         strength = INJECTION_CERTAIN if any(map(_KEYS.search, _BRACED.findall(text))) else strength
     return InjectionFinding(strength, plain)
+
+
+def holds_order(text: str) -> bool:
+    """Whether a sentence of a text is an instruction to its reader, not a report of one."""
+    return any(_order_strength(sentence, False) for sentence in marked_sentences(fold_text(text)))
 
 
 def _may_order(kinds: frozenset[str]) -> bool:

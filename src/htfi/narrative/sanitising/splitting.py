@@ -23,7 +23,7 @@ _BROKEN = re.compile(r"[A-Za-z][._*|~^·•+=]{1,2}[A-Za-z]{2}|[A-Za-z]{2}[._*|~
 _MIXED = re.compile(r"[0-9@$!]")
 _TRADING_WORD_LIST = "buy sell pump dump hold gain loss moon"
 _TRADING_WORDS = frozenset(_TRADING_WORD_LIST.split())
-_GRAMMAR = _DATA.words("grammar_words")
+GRAMMAR_WORDS = _DATA.words("grammar_words")
 _MAX_FRAGMENTS = 4
 _MIN_JOINED = 5
 
@@ -153,7 +153,7 @@ def _num_of_one_word(tokens: list[str], first: int, at: int, known: frozenset[st
 def _is_piece(token: str, known: frozenset[str]) -> bool:
     """Whether a token can be a part of a word: no word, or a short one that is not of grammar."""
     low = token.lower()
-    return low not in known or (len(low) <= 4 and low not in _GRAMMAR)
+    return low not in known or (len(low) <= 4 and low not in GRAMMAR_WORDS)
 
 
 @lru_cache(maxsize=4096)

@@ -8,6 +8,8 @@ import tomllib
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from htfi.narrative.sanitising import compiled
+
 _tables: dict[str, Any] = tomllib.loads(
     files("htfi.narrative.sanitising").joinpath("bearings.toml").read_text(encoding="utf-8")
 )
@@ -79,7 +81,7 @@ def text_features(headline: str, body: str) -> TextFeatures:
     labelled = _LABEL.match(headline)
     text = headline[labelled.end() : MAX_CHARS] if labelled else headline[:MAX_CHARS]
     plain = text.isascii()
-    cased = _WORD.findall(text)
+    cased = _cased_words(text)
     words = [word.lower() for word in cased] if plain else _words(text)
     head = len(words)
     way = CORRECTS if labelled and "correct" in labelled[0].lower() else 0
@@ -96,7 +98,16 @@ def text_features(headline: str, body: str) -> TextFeatures:
     return TextFeatures(words, head, frozenset(figures[:MAX_FIGURES]) - {""}, names, way)
 
 
+def _cased_words(text: str) -> list[str]:
+    core = compiled.similarity
+    found = None if core is None else core.words_of(text, False)
+    return _WORD.findall(text) if found is None else found
+
+
 def _words(text: str) -> list[str]:
+    core = compiled.similarity
+    if core is not None and (found := core.words_of(text, True)) is not None:
+        return found
     words = _WORD.findall(text.lower())
     if text.isascii() or not _WIDE.search(text):
         return words

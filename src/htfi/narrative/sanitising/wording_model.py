@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from io import BytesIO
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ FILE = "sanitiser/wording.npz"
 _DATA = Patterns("htfi.narrative.sanitising", "patterns.toml", "wording_model")
 _TOKEN = _DATA.compiled("token")
 _ENDS = frozenset(".:…\n。！？；")
-_START = "^"
+START = "^"
 _MIN_WORDS = 2
 _MIN_KNOWN = 0.45  # of a sentence's words: other languages are not judged by these weights
 _SHORT = 8  # words of a sentence that is also judged with its neighbour
@@ -84,12 +85,12 @@ def _sentences(
     left = right = 0.0
     num = num_words = num_known = 0
     calls = False
-    before = _START
+    before = START
     found = of.get
     for token in tokens:
         if token in _ENDS or num >= _MAX_WORDS:
             yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0, calls
-            left, right, num, num_words, num_known, before, calls = 0.0, 0.0, 0, 0, 0, _START, False
+            left, right, num, num_words, num_known, before, calls = 0.0, 0.0, 0, 0, 0, START, False
             if token in _ENDS:
                 continue
         is_word = token.isalpha()
@@ -103,7 +104,7 @@ def _sentences(
         elif is_on_rates:
             calls = calls or token[0] >= _PICTURES or "!!" in token
         else:
-            calls = calls or token[0] == "!" or (token[0] in "$#" and len(token) > 1) or token[0] >= _SIGNS
+            calls = calls or _is_calling_sign(token)
         three, four = found(f"{before} {word}", _NO_WEIGHT)
         left += one + three
         right += two + four
@@ -111,21 +112,46 @@ def _sentences(
         before = word
         if word == "!" or word == "?":
             yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0, calls
-            left, right, num, num_words, num_known, before, calls = 0.0, 0.0, 0, 0, 0, _START, False
+            left, right, num, num_words, num_known, before, calls = 0.0, 0.0, 0, 0, 0, START, False
     yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0, calls
+
+
+def _is_calling_sign(token: str) -> bool:
+    """Whether what is no word calls to trade: exclamations, cashtags and tags, pictures."""
+    return token[0] == "!" or (token[0] in "$#" and len(token) > 1) or token[0] >= _SIGNS
+
+
+class TokenWeights(NamedTuple):
+    """What the model makes of one token: the word that it counts as, whether it `ends` a sentence, its weights."""
+
+    word: str
+    is_word: bool
+    is_known: bool
+    calls: bool
+    ends: bool
+    weights: tuple[float, float]
+
+
+def token_weights(token: str, weights: WordingWeights) -> TokenWeights:
+    """A token's share in `max_log_odds`, in a text that is not on rates."""
+    is_word = token.isalpha()
+    word = token if is_word else _plain(token)
+    known = weights.of.get(word)
+    calls = token in _CALL_WORDS if is_word else _is_calling_sign(token)
+    return TokenWeights(word, is_word, known is not None, calls, token in _ENDS, known or _NO_WEIGHT)
 
 
 def features(text: str) -> list[str]:
     """Words, pairs of neighbours, and how each sentence begins: the features of `max_log_odds`, two per word."""
     found: list[str] = []
-    before = _START
+    before = START
     for token in tokens(text.lower()):
         if token in _ENDS:
-            before = _START
+            before = START
             continue
         word = token if token.isalpha() else _plain(token)
         found += (word, f"{before} {word}")
-        before = _START if word in ("!", "?") else word
+        before = START if word in ("!", "?") else word
     return found
 
 

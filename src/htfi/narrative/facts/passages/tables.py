@@ -61,7 +61,7 @@ def table_rows_as_sentences(body: str) -> str:
     """The body with each row of a table as a sentence, 'Payrolls: 187K (expected 170K, previous 105K).', so that it
     keeps its meaning on one line; the cells' own texts stay. A body without tables is returned as it is.
     """
-    if not _MAY_HOLD_TABLES.search(body):
+    if not _may_hold_tables(body):
         return body
     num_rows = 0
     lines: list[str] = []
@@ -71,6 +71,11 @@ def table_rows_as_sentences(body: str) -> str:
         num_rows += is_row
         lines.append(_sentence(cells, roles) if is_row else line)
     return "\n".join(lines) if num_rows else body
+
+
+def _may_hold_tables(body: str) -> bool:
+    has_breaks = "|" in body or "\t" in body or "  " in body  # the pattern takes longer to find none
+    return has_breaks and _MAY_HOLD_TABLES.search(body) is not None
 
 
 def _sentence(cells: Sequence[str], roles: Sequence[FigureRole]) -> str:

@@ -1,0 +1,9 @@
+"""What was compiled of heads and links; None each where there was no C compiler, and numpy and patterns do the same."""
+
+try:
+    from htfi.narrative.encoding import cues_core as cues
+    from htfi.narrative.encoding import linking_core as linking
+except ImportError:
+    cues = linking = None
+
+__all__ = ["cues", "linking"]
