@@ -210,12 +210,13 @@ def native() -> Extension:
 
 def encoder() -> Extension:
     """The sentence encoder in C, with the bits of the general engine."""
-    names = ("products", "floats", "wide", "attention", "forward")
+    names = ("products", "floats", "wide", "attention", "forward", "jobs", "pool")
     return Extension(
         "htfi.adapters.native.encoder_core",
         [str(NATIVE / "encoder_core.c")],
         depends=[str(NATIVE / f"encoder_{name}.h") for name in names],
-        extra_compile_args=EXACT,
+        extra_compile_args=[*EXACT, "-pthread"],
+        extra_link_args=["-pthread"],
     )
 
 

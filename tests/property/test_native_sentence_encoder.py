@@ -1,5 +1,7 @@
 """The sentence encoder in C: the bits of the general engine, on every kind of processor, whatever stands beside."""
 
+import os
+import re
 import tempfile
 from dataclasses import replace
 from functools import cache
@@ -130,6 +132,90 @@ def test_company_order_and_threads_change_no_bit() -> None:
     assert np.array_equal(shared_points, points)
     assert np.array_equal(np.concatenate(shared_states), np.concatenate(states))
     assert np.array_equal(encoder.read(texts[::-1])[0], points[::-1])
+
+
+@settings(
+    max_examples=10,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(
+    st.sampled_from(list(SHAPES)),
+    st.lists(st.integers(1, 40) | st.sampled_from([63, 64, 65, 130]), min_size=1, max_size=9),
+    st.sampled_from([2, 3]),
+    st.sampled_from(list(native.Wait)),
+    st.integers(0, 99),
+)
+def test_shared_texts_have_the_bits_of_one_thread(
+    shape: str, lengths: list[int], threads: int, wait: native.Wait, seed: int
+) -> None:
+    """Few passes, each shared by two threads, and many, each of one; waited for as a whole and in parts."""
+    architecture, graph = of_shape(shape)
+    noise = np.random.Generator(np.random.PCG64(seed))
+    texts = [noise.integers(0, VOCAB, length).tolist() for length in lengths]
+    encoder = in_c(architecture, graph, native.BEST_LEVEL)
+    points, states = encoder.read(texts)
+    for _ in range(8):
+        encoder.rouse(threads)
+        abandoned = encoder.start(texts, threads, native.Wait.LATER)
+        started = encoder.start(texts, threads, wait)
+        middle = len(texts) // 2
+        parts = [started.part(slice(0, middle)), started.part(slice(middle, len(texts)))]
+        assert np.array_equal(np.concatenate([part[0] for part in parts]), points)
+        found = [of_text for part in parts for of_text in part[1]]
+        assert np.array_equal(np.concatenate(found), np.concatenate(states))
+        del abandoned
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_texts_are_read_in_a_fork_without_its_parents_threads() -> None:
+    architecture, graph = written(SMALL, 7)
+    encoder = in_c(architecture, graph, native.BEST_LEVEL)
+    texts = [[1 + place % 40, 9, 11, 3] * 9 for place in range(40)]
+    points, _ = encoder.read(texts, threads=2)
+    begun = encoder.start(texts, 2, native.Wait.LATER)
+    child = os.fork()
+    if child == 0:
+        try:
+            same = np.array_equal(begun.part(slice(0, 40))[0], points)
+            os._exit(0 if same and np.array_equal(encoder.read(texts, threads=2)[0], points) else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert np.array_equal(begun.part(slice(0, 40))[0], points)
+
+
+def test_numbers_in_the_middle_between_two_bytes_become_the_same_bytes_on_every_level() -> None:
+    """The first norm gives numbers that lie halfway between two steps, or one or two last bits beside that."""
+    architecture, graph = written(SMALL | {"num_hidden_layers": 1}, 5)
+    numbers = read_numbers(graph.content)
+    names = [node.inputs for node in numbers.nodes if node.kind == "MatMulIntegerToFloat"]
+    (step,) = (numbers.number(of[2]) for of in names if "query" in of[1])
+    (inverse,) = (array for name, array in graph.computed.items() if name.endswith("query.weight:inverse"))
+    halves = np.float32(step) * (np.arange(64, dtype=np.float32) * 4 - 127.5)
+    for ulps in range(-2, 3):
+        shift = (halves.view(np.int32) + ulps).view(np.float32)
+        arrays = dict(graph.computed)
+        (gain_name,) = (
+            name for name in arrays if re.search(r"embeddings\.LayerNorm\.(gamma|weight):copy", name)
+        )
+        (shift_name,) = (
+            name for name in arrays if re.search(r"embeddings\.LayerNorm\.(beta|bias):copy", name)
+        )
+        (inverse_name,) = (name for name, array in arrays.items() if array is inverse)
+        arrays |= {
+            gain_name: np.zeros(64, np.float32),
+            shift_name: shift,
+            inverse_name: np.ones(64, np.float32),
+        }
+        halfway = WrittenGraph(graph.content, graph.borrowed, arrays)
+        found = [np.concatenate(in_c(architecture, halfway, level).read([[3, 9]])[1]) for level in LEVELS]
+        assert np.isfinite(found[0]).all()
+        assert np.array_equal(found[1], found[0])
+        assert np.array_equal(found[2], found[0])
 
 
 def test_the_shipped_encoder_has_the_bits_of_the_general_engine() -> None:

@@ -138,6 +138,29 @@ def test_parts_come_in_order_with_the_same_bits(threads: int) -> None:
     assert [len(part.states) for part in encoder.read_parts([])] == [0]
 
 
+def test_texts_that_were_begun_have_the_same_bits_in_any_order() -> None:
+    """All of them, some, and those that were begun before and are wanted no longer."""
+    encoder = open_encoder(EncodingConfig(threads=2))
+    assert encoder is not None
+    texts = [f"Acme raises its outlook {number} times {'and more ' * (number % 7)}" for number in range(60)]
+    wanted, wanted_states = encoder.read(texts)  # opens it: nothing is begun before
+    for begun, asked in (
+        (texts, list(range(60))),
+        (texts[20:40], list(range(60))),
+        (texts[::-1], [7, 8, 9, 40, 3]),
+        (texts[5:9], [50, 5, 51, 6, 8, 7]),
+    ):
+        encoder.begin(texts[:3])
+        encoder.begin(begun)
+        parts = list(encoder.read_parts([texts[place] for place in asked]))
+        assert np.array_equal(np.concatenate([part.points for part in parts]), wanted[asked])
+        states = [of_text for part in parts for of_text in part.states]
+        assert [len(one) for one in states] == [len(wanted_states[place]) for place in asked]
+        assert np.array_equal(
+            np.concatenate(states), np.concatenate([wanted_states[place] for place in asked])
+        )
+
+
 def test_a_saved_graph_gives_the_bits_of_its_folder_in_either_form(tmp_path: Path) -> None:
     save(bert_model(CONFIG, 3), tmp_path)
     opened = ModelFolder.open(tmp_path)

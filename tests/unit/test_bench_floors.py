@@ -126,12 +126,21 @@ def test_encoder_products_are_those_of_its_layers(monkeypatch: pytest.MonkeyPatc
     assert np.array_equal(found[0][0], weight.sum(axis=0).astype(np.float32))
 
 
-def test_rows_of_the_news_bench_have_floors_beside_what_the_encoder_and_the_cache_do() -> None:
+def test_rows_of_the_news_bench_have_floors_beside_what_the_encoder_and_the_cache_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     what = "products"
-    measured = EncoderFloors(Floor(900.0, what), Floor(800.0, what), Floor(1250.0, what), Floor(2500.0, what))
-    run = ThroughputRun(4.5, 9.0, 3.0, 8.0, 0.25, 500.0, 625.0, 20.0, 1.0, float("nan"), float("nan"))
+    measured = EncoderFloors(
+        Floor(900.0, what), Floor(0.45, what), Floor(800.0, what), Floor(1250.0, what), Floor(2500.0, what)
+    )
+    monkeypatch.setattr(news, "available_cores", lambda: [1, 0])
+    run = ThroughputRun(
+        4.5, 9.0, 1.8, 2.7, 3.0, 8.0, 0.25, 500.0, 625.0, 20.0, 1.0, float("nan"), float("nan")
+    )
     rows = {row["what"]: row for row in news._rows([run], measured)}
     assert rows["one by one, one core"]["× floor"] == 5.0
+    assert rows["one by one, 2 cores"]["× floor"] == 4.0
+    assert rows["one by one, 2 cores"]["p99 ms"] == 2.7
     assert rows["of these the headline alone, 75%"]["p50 ms"] == 3.0
     assert rows["of these with passages of the body, 25%"]["p50 ms"] == 8.0
     assert rows["in batches, one core"]["× floor"] == 2.5

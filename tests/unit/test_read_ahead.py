@@ -56,6 +56,20 @@ def test_no_more_is_read_ahead_than_the_bound_and_the_rest_with_the_next_text() 
     assert [len(batch) for batch in reader.batches] == [MAX_AHEAD + 1, MAX_AHEAD - 1]
 
 
+def test_what_follows_is_begun_and_not_again_where_a_cache_knew_it_all() -> None:
+    begun: list[list[str]] = []
+    ahead = ReadAheadTextReader(Counts(), lambda texts: begun.append(list(texts)))
+    texts = [f"a {number}" for number in range(2 * MAX_AHEAD)]
+    ahead.expect(texts)
+    assert begun == [texts[:MAX_AHEAD]]
+    ahead.expect(texts)  # nothing was missing meanwhile
+    assert len(begun) == 1
+    ahead.read(texts[:1])
+    assert begun[1:] == [texts[MAX_AHEAD + 1 :]]
+    ahead.expect(["b", texts[0], "c"])
+    assert begun[2:] == [["b", "c"]]
+
+
 def test_what_is_held_is_bounded_and_what_is_gone_is_read_again() -> None:
     reader = Counts()
     ahead = ReadAheadTextReader(reader)

@@ -11,7 +11,8 @@ from htfi.narrative.facts.extraction import FactScores, extract_facts
 from htfi.narrative.facts.fact_reader import FactReader, encode_facts
 from htfi.narrative.facts.network import FactHeads
 from htfi.narrative.ports import TextEmbeddings
-from htfi.wiring.encoder import SentenceEncoder, open_heads, shipped_encoder
+from htfi.wiring.encoder import open_heads, shipped_encoder
+from htfi.wiring.sentence_encoder import SentenceEncoder
 
 _SENTIMENT_LABELS = ("positive", "neutral", "negative")  # in the order of a tone: up, neutral, down
 

@@ -21,8 +21,9 @@ from htfi.narrative.neutral_reader import NeutralFactReader
 from htfi.narrative.processor import NewsProcessor, forget_nothing
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
-from htfi.wiring.encoder import SentenceEncoder, heads_for, open_encoder, shipped_encoder
+from htfi.wiring.encoder import heads_for, open_encoder, shipped_encoder
 from htfi.wiring.facts import HeadlineFacts, ShippedFactNetwork, fact_reader, symbol_linker
+from htfi.wiring.sentence_encoder import SentenceEncoder
 from htfi.wiring.settings import Settings
 
 if TYPE_CHECKING:  # in memory there is none
@@ -103,7 +104,7 @@ def _text_reader(
     linker: EntityLinker,
 ) -> ReadAheadTextReader:
     headlines = None if network is None else HeadlineFacts(network, linker)
-    return ReadAheadTextReader(EncoderTextReader(encoder, heads, headlines))
+    return ReadAheadTextReader(EncoderTextReader(encoder, heads, headlines), encoder.begin)
 
 
 def open_scorer(config: EncodingConfig, names: Mapping[str, Iterable[str]] | None = None) -> NewsScorer:

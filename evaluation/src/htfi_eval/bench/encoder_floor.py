@@ -30,9 +30,10 @@ _OPSET = 21
 
 @dataclass(frozen=True, slots=True)
 class EncoderFloors:
-    """Floors of one item: alone, in a batch on one core, and in a batch on all cores."""
+    """Floors of one item: alone on one core and on all, in a batch on one core and on all."""
 
     alone_us: Floor
+    alone_all_cores_ms: Floor
     batch_us: Floor
     batch_items_per_s: Floor
     all_cores_items_per_s: Floor
@@ -49,6 +50,7 @@ class EncoderFloors:
         at_once = f"{what}, {_BATCH_ROWS} tokens at once"
         return cls(
             Floor(alone_us, what),
+            Floor(alone_us / num_cores / 1e3, f"{what}, over {num_cores} cores"),
             Floor(batch_us, at_once),
             Floor(1e6 / batch_us, at_once),
             Floor(num_cores * 1e6 / batch_us, f"{at_once}, times {num_cores} cores"),

@@ -37,6 +37,7 @@ from htfi_eval.bench.news_timing import (
     stages_us,
     warm_up,
 )
+from htfi_eval.bench.processes import available_cores
 from htfi_eval.commands import figures_options, runs_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
@@ -238,7 +239,7 @@ STAGED = Path("../shared/data")
 def command(
     num_runs: int, data: Path, memory_items: int, seed: int, json_file: Path | None, history_file: Path | None
 ) -> None:
-    """Time the news processor on unseen items: one by one and in batches on one core, in batches on all cores.
+    """Time the news processor on unseen items: one by one and in batches, on one core and on all cores.
 
     An item is a headline and its lead, with its symbols where they are staged, and the run has series of the 50 that
     are named most. Both texts are sanitised and linked; the encoder reads the headline, and the lead where the headline
@@ -273,13 +274,15 @@ def command(
     floors = EncoderFloors.measure(tokens)
     rows = _rows(runs, floors) + _stage_rows(stages, floors)
     notes = [
-        f"items: {found.source}; a run takes {ITEMS} one by one and twice {BATCH} in batches, each item once; "
-        f"{tokens:.1f} tokens per item; medians of {num_runs} runs",
+        f"items: {found.source}; a run takes {ITEMS} one by one and {BATCH} in batches on each number of cores, "
+        f"each item once; {tokens:.1f} tokens per item; medians of {num_runs} runs",
         *([no_peer] if no_peer else []),
     ]
     metrics = {
         "item_p50_ms": median(run.item_p50_ms for run in runs),
         "item_p99_ms": median(run.item_p99_ms for run in runs),
+        "item_all_cores_p50_ms": median(run.item_all_cores_p50_ms for run in runs),
+        "item_all_cores_p99_ms": median(run.item_all_cores_p99_ms for run in runs),
         "batch_items_per_s": median(run.all_cores_items_per_s for run in runs),
         "cache_hit_us": median(run.cache_hit_us for run in runs),
     }
@@ -317,6 +320,11 @@ def _rows(runs: list[ThroughputRun], floors: EncoderFloors) -> list[dict[str, An
         "what": "one by one, one core", "p50 ms": of("item_p50_ms"), "p99 ms": of("item_p99_ms"),
     }  # fmt: skip
     share = of("share_with_body")
+    num_cores = len(available_cores())
+    on_all: dict[str, Any] = {
+        "what": f"one by one, {num_cores} cores", "p50 ms": of("item_all_cores_p50_ms"),
+        "p99 ms": of("item_all_cores_p99_ms"),
+    }  # fmt: skip
     one_core = {"what": "in batches, one core", "items/s": of("one_core_items_per_s")}
     all_cores = {"what": "in batches, all cores", "items/s": of("all_cores_items_per_s")}
     hit: dict[str, Any] = {"what": "read before, from the cache", "µs/item": of("cache_hit_us")}
@@ -325,6 +333,7 @@ def _rows(runs: list[ThroughputRun], floors: EncoderFloors) -> list[dict[str, An
         with_floor(alone, "p50 ms", Floor(floors.alone_us.value / 1e3, floors.alone_us.what)),
         {"what": f"of these the headline alone, {1.0 - share:.0%}", "p50 ms": of("headline_p50_ms")},
         {"what": f"of these with passages of the body, {share:.0%}", "p50 ms": of("body_p50_ms")},
+        with_floor(on_all, "p50 ms", floors.alone_all_cores_ms),
         with_floor(one_core, "items/s", floors.batch_items_per_s),
         with_floor(all_cores, "items/s", floors.all_cores_items_per_s),
         with_floor(hit, "µs/item", lookup),

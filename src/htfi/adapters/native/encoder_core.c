@@ -3,7 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "encoder_forward.h"
+#include "encoder_pool.h"
 
 typedef struct {
     PyObject_HEAD
@@ -153,27 +153,72 @@ static int read_texts(const Model *m, const Py_buffer *views, Texts *of)
     return sum == tokens;
 }
 
-/* read(ids, lengths, states, sums): whether the arrays fit; other threads run meanwhile. */
-static PyObject *encoder_read(Encoder *self, PyObject *const *args, Py_ssize_t num_args)
+typedef struct {
+    PyObject_HEAD
+    PyObject *encoder;
+    Py_buffer views[NUM_ARRAYS]; /* of what the job reads and writes */
+    Job *job;
+} JobObject;
+
+static PyTypeObject job_type;
+
+static void job_dealloc(JobObject *self)
 {
-    if (num_args != NUM_ARRAYS) return PyErr_Format(PyExc_TypeError, "read takes %d arrays", NUM_ARRAYS);
-    Py_buffer views[NUM_ARRAYS];
-    int num_views = 0, there_was_memory = 1;
-    for (; num_views < NUM_ARRAYS; num_views++) {
-        const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (num_views < STATES ? 0 : PyBUF_WRITABLE);
-        if (PyObject_GetBuffer(args[num_views], views + num_views, flags) < 0) break;
-    }
-    Texts of;
-    const int all_there = num_views == NUM_ARRAYS, is_fit = all_there && read_texts(&self->model, views, &of);
-    if (is_fit) {
-        Py_BEGIN_ALLOW_THREADS
-        there_was_memory = encode(&self->model, &of);
-        Py_END_ALLOW_THREADS
-    }
-    while (num_views) PyBuffer_Release(views + --num_views);
-    if (!all_there) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    free_job(self->job);
+    Py_END_ALLOW_THREADS
+    for (int i = 0; i < NUM_ARRAYS; i++)
+        if (self->views[i].obj) PyBuffer_Release(self->views + i);
+    Py_XDECREF(self->encoder);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+/* finish(num_texts): return when the first texts are read; other threads run meanwhile. */
+static PyObject *job_finish(JobObject *self, PyObject *number)
+{
+    const long num_texts = PyLong_AsLong(number);
+    if (num_texts == -1 && PyErr_Occurred()) return NULL;
+    int there_was_memory;
+    Py_BEGIN_ALLOW_THREADS
+    there_was_memory = finish_texts(self->job, num_texts < INT32_MAX ? (int)num_texts : INT32_MAX);
+    Py_END_ALLOW_THREADS
     if (!there_was_memory) return PyErr_NoMemory();
-    return PyBool_FromLong(is_fit);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef job_methods[] = {{"finish", (PyCFunction)job_finish, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+
+static PyTypeObject job_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "htfi.adapters.native.encoder_core.Job",
+    .tp_basicsize = sizeof(JobObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_dealloc = (destructor)job_dealloc,
+    .tp_methods = job_methods,
+};
+
+/* start(ids, lengths, states, sums, num_threads, wait): a job; None where the arrays do not fit. */
+static PyObject *encoder_start(Encoder *self, PyObject *const *args, Py_ssize_t num_args)
+{
+    if (num_args != NUM_ARRAYS + 2) return PyErr_Format(PyExc_TypeError, "start takes %d arguments", NUM_ARRAYS + 2);
+    const long num_threads = PyLong_AsLong(args[NUM_ARRAYS]), wait = PyLong_AsLong(args[NUM_ARRAYS + 1]);
+    if (PyErr_Occurred()) return NULL;
+    if (wait < AT_ONCE || wait > LATER) return PyErr_Format(PyExc_ValueError, "wait is %ld", wait);
+    JobObject *made = (JobObject *)job_type.tp_alloc(&job_type, 0);
+    if (!made) return NULL;
+    made->encoder = Py_NewRef((PyObject *)self);
+    Texts of;
+    for (int i = 0; i < NUM_ARRAYS; i++) {
+        const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (i < STATES ? 0 : PyBUF_WRITABLE);
+        if (PyObject_GetBuffer(args[i], made->views + i, flags) < 0) return Py_DECREF(made), NULL;
+    }
+    if (!read_texts(&self->model, made->views, &of)) {
+        Py_DECREF(made);
+        Py_RETURN_NONE;
+    }
+    made->job = new_job(&self->model, &of, num_threads < 1 ? 1 : num_threads > MAX_THREADS ? MAX_THREADS : (int)num_threads,
+                        (enum Wait)wait);
+    if (!made->job) return Py_DECREF(made), PyErr_NoMemory();
+    return (PyObject *)made;
 }
 
 /* multiply(num_tokens): the integer products alone, of zeros, as a benchmark's floor. */
@@ -195,7 +240,7 @@ static PyObject *encoder_level(Encoder *self, void *unused)
 }
 
 static PyMethodDef encoder_methods[] = {
-    {"read", (PyCFunction)(void (*)(void))encoder_read, METH_FASTCALL, NULL},
+    {"start", (PyCFunction)(void (*)(void))encoder_start, METH_FASTCALL, NULL},
     {"multiply", (PyCFunction)encoder_multiply, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -217,12 +262,26 @@ static PyObject *best_level(PyObject *module, PyObject *unused)
     return PyLong_FromLong(processor_level());
 }
 
-static PyMethodDef functions[] = {{"best_level", best_level, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+/* rouse(num_threads): texts will come soon. */
+static PyObject *rouse_threads(PyObject *module, PyObject *number)
+{
+    (void)module;
+    const long num_threads = PyLong_AsLong(number);
+    if (num_threads == -1 && PyErr_Occurred()) return NULL;
+    if (num_threads > 1) rouse(num_threads > MAX_THREADS ? MAX_THREADS : (int)num_threads);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"best_level", best_level, METH_NOARGS, NULL},
+    {"rouse", rouse_threads, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "encoder_core", NULL, -1, functions, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit_encoder_core(void)
 {
-    if (PyType_Ready(&encoder_type) < 0) return NULL;
+    if (PyType_Ready(&encoder_type) < 0 || PyType_Ready(&job_type) < 0) return NULL;
     PyObject *made = PyModule_Create(&module);
     if (made && PyModule_AddObjectRef(made, "Encoder", (PyObject *)&encoder_type) < 0) Py_CLEAR(made);
     return made;

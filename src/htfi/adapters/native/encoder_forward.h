@@ -27,78 +27,146 @@ typedef struct {
     Layer *layers;
 } Model;
 
+/* Memory of one thread, for `rows` rows. */
 typedef struct {
     float *value, *wide, *mixed, *factors, *turned, *scores;
     uint8_t *bytes;
     int16_t *block;
 } Scratch;
 
+/* Whole texts that are worked on together. */
+typedef struct {
+    const int64_t *ids;     /* [T] */
+    const int32_t *lengths; /* [texts] */
+    int num_texts, num_tokens;
+    float *states; /* [T, H] */
+    float *qkv[2]; /* [T, 3 H]; one of them is read by a step, the other written: for one thread both may be its s->wide */
+} Pass;
+
 typedef struct {
     Multiply multiply;
     Attend attend;
     void (*norm_rows)(const float *from, int num_rows, const float *gain, const float *shift, float *to, int n, float eps);
     float (*gelu)(float *x, int n, float least);
+    void (*bytes_in_range)(const float *x, const float *inverse, float step, uint8_t *out, int n);
+    void (*bytes_of)(const float *x, float step, uint8_t *out, int n);
+    void (*bytes_of_shares)(const float *x, float largest, float step, uint8_t *out, int n);
 } Kernels;
 
-/* Words and places, summed and not yet normed. */
-INLINE void embed(const Model *m, const int64_t *ids, const int32_t *lengths, int num_texts, float *restrict out)
+/* Words and places of tokens `first` to before `end`, summed and not yet normed. */
+INLINE void embed(const Model *m, const Pass *pass, int first, int end, float *restrict out)
 {
     const int hidden = m->hidden;
-    for (int text = 0; text < num_texts; text++)
-        for (int t = 0; t < lengths[text]; t++, ids++, out += hidden) {
-            const int8_t *restrict word = m->words + *ids * hidden;
+    int token = 0;
+    for (int text = 0; text < pass->num_texts; text++)
+        for (int t = 0; t < pass->lengths[text]; t++, token++) {
+            if (token < first || token >= end) continue;
+            const long id = pass->ids[token];
+            const int8_t *restrict word = m->words + id * hidden;
             const float *restrict place = m->places + (long)t * hidden;
-            const float scale = m->word_scales[*ids];
+            const float scale = m->word_scales[id];
             for (int i = 0; i < hidden; i++) out[i] = (float)word[i] * scale + place[i];
+            out += hidden;
         }
 }
 
-INLINE void attention(const Model *m, const Scratch *s, const int32_t *lengths, int num_texts, Kernels kernels)
+/* What tokens `first` to before `end` make of the queries, keys and values of their texts, to s->mixed. */
+INLINE void attention(const Model *m, const Pass *pass, const float *qkv, int first, int end, const Scratch *s,
+                      Kernels kernels)
 {
-    long token = 0;
-    for (int text = 0; text < num_texts; token += lengths[text++])
+    int token = 0;
+    for (int text = 0; text < pass->num_texts; token += pass->lengths[text++]) {
+        const int length = pass->lengths[text], from = first > token ? first - token : 0;
+        const int to = end - token < length ? end - token : length;
+        if (from >= to) continue;
         for (int h = 0; h < m->num_heads; h++) {
             const Head head = {
-                .qkv = s->wide + token * 3 * m->hidden + h * m->head_dim,
-                .mixed = s->mixed + token * m->hidden + h * m->head_dim,
+                .qkv = qkv + (long)token * 3 * m->hidden + h * m->head_dim,
+                .mixed = s->mixed + (long)(token + from - first) * m->hidden + h * m->head_dim,
                 .turned = s->turned,
                 .scores = s->scores,
-                .num_tokens = lengths[text],
-                .padded = (lengths[text] + LANES - 1) / LANES * LANES,
+                .num_tokens = length,
+                .padded = (length + LANES - 1) / LANES * LANES,
                 .head_dim = m->head_dim,
                 .hidden = m->hidden,
+                .first = from,
+                .end = to,
                 .scale = (float)(1.0 / sqrt((double)m->head_dim)),
             };
             kernels.attend(&head);
         }
+    }
 }
 
-/* States of whole texts with `tokens` tokens together. */
-INLINE void run_texts(const Model *m, const int64_t *ids, const int32_t *lengths, int num_texts, int tokens, float *states,
-                      const Scratch *s, Kernels kernels)
+/* Queries, keys and values that layer `at` makes of the states of `num` tokens. */
+INLINE void project(const Model *m, const Layer *at, const float *states, int num, float *qkv, const Scratch *s,
+                    Kernels kernels)
 {
-    const int hidden = m->hidden, inner = m->inner;
-    embed(m, ids, lengths, num_texts, s->value);
-    kernels.norm_rows(s->value, tokens, m->gain, m->shift, states, hidden, m->eps);
-    for (int l = 0; l < m->num_layers; l++) {
-        const Layer *at = m->layers + l;
-        for (long t = 0; t < tokens; t++)
-            bytes_in_range(states + t * hidden, at->attention.inverse, at->attention.step, s->bytes + t * hidden, hidden);
-        kernels.multiply(&at->qkv, s->bytes, tokens, (Result){s->wide, NULL, NULL}, s->block);
-        attention(m, s, lengths, num_texts, kernels);
-        bytes_of(s->mixed, at->mixed_step, s->bytes, tokens * hidden);
-        kernels.multiply(&at->out, s->bytes, tokens, (Result){s->value, NULL, states}, s->block);
-        kernels.norm_rows(s->value, tokens, at->attention.gain, at->attention.shift, states, hidden, m->eps);
-        for (long t = 0; t < tokens; t++)
-            bytes_in_range(states + t * hidden, at->feed.inverse, at->feed.step, s->bytes + t * hidden, hidden);
-        kernels.multiply(&at->up, s->bytes, tokens, (Result){s->wide, NULL, NULL}, s->block);
-        for (long t = 0; t < tokens; t++) {
-            s->factors[t] = kernels.gelu(s->wide + t * inner, inner, m->least);
-            bytes_of_shares(s->wide + t * inner, s->factors[t], at->share_step, s->bytes + t * inner, inner);
-        }
-        kernels.multiply(&at->down, s->bytes, tokens, (Result){s->value, s->factors, states}, s->block);
-        kernels.norm_rows(s->value, tokens, at->feed.gain, at->feed.shift, states, hidden, m->eps);
+    const int hidden = m->hidden;
+    for (long t = 0; t < num; t++)
+        kernels.bytes_in_range(states + t * hidden, at->attention.inverse, at->attention.step, s->bytes + t * hidden, hidden);
+    kernels.multiply(&at->qkv, s->bytes, num, (Result){qkv, NULL, NULL}, s->block);
+}
+
+/* One step of a pass for tokens `first` to before `end`: step 0 makes their states of words and places, step l those that
+ * layer l - 1 gives; each then what the next layer's attention reads of them. A step needs all tokens' step before. */
+INLINE void run_step(const Model *m, const Pass *pass, int step, int first, int end, const Scratch *s, Kernels kernels)
+{
+    const int hidden = m->hidden, inner = m->inner, num = end - first;
+    float *states = pass->states + (long)first * hidden, *qkv = pass->qkv[step % 2] + (long)first * 3 * hidden;
+    if (num <= 0) return;
+    if (step == 0) {
+        embed(m, pass, first, end, s->value);
+        kernels.norm_rows(s->value, num, m->gain, m->shift, states, hidden, m->eps);
+        project(m, m->layers, states, num, qkv, s, kernels);
+        return;
     }
+    const Layer *at = m->layers + step - 1;
+    attention(m, pass, pass->qkv[(step - 1) % 2], first, end, s, kernels);
+    kernels.bytes_of(s->mixed, at->mixed_step, s->bytes, num * hidden);
+    kernels.multiply(&at->out, s->bytes, num, (Result){s->value, NULL, states}, s->block);
+    kernels.norm_rows(s->value, num, at->attention.gain, at->attention.shift, states, hidden, m->eps);
+    for (long t = 0; t < num; t++)
+        kernels.bytes_in_range(states + t * hidden, at->feed.inverse, at->feed.step, s->bytes + t * hidden, hidden);
+    kernels.multiply(&at->up, s->bytes, num, (Result){s->wide, NULL, NULL}, s->block);
+    for (long t = 0; t < num; t++) {
+        s->factors[t] = kernels.gelu(s->wide + t * inner, inner, m->least);
+        kernels.bytes_of_shares(s->wide + t * inner, s->factors[t], at->share_step, s->bytes + t * inner, inner);
+    }
+    kernels.multiply(&at->down, s->bytes, num, (Result){s->value, s->factors, states}, s->block);
+    kernels.norm_rows(s->value, num, at->feed.gain, at->feed.shift, states, hidden, m->eps);
+    if (step < m->num_layers) project(m, at + 1, states, num, qkv, s, kernels);
+}
+
+static void step_default(const Model *m, const Pass *pass, int step, int first, int end, const Scratch *s)
+{
+    run_step(m, pass, step, first, end, s,
+             (Kernels){multiply_plain, attend_default, norm_rows_plain, gelu, bytes_in_range, bytes_of, bytes_of_shares});
+}
+
+#ifdef HTFI_X86
+TARGET_AVX2 static void step_avx2(const Model *m, const Pass *pass, int step, int first, int end, const Scratch *s)
+{
+    run_step(m, pass, step, first, end, s,
+             (Kernels){multiply_avx2, attend_avx2, norm_rows_plain, gelu, bytes_in_range, bytes_of, bytes_of_shares});
+}
+
+TARGET_VNNI static void step_vnni(const Model *m, const Pass *pass, int step, int first, int end, const Scratch *s)
+{
+    run_step(m, pass, step, first, end, s,
+             (Kernels){multiply_vnni, attend_vnni, norm_rows_wide, gelu_wide, bytes_in_range_wide, bytes_of_wide,
+                       bytes_of_shares_wide});
+}
+#endif
+
+/* `run_step` by the instructions of the model's level. */
+static void step_rows(const Model *m, const Pass *pass, int step, int first, int end, const Scratch *s)
+{
+#ifdef HTFI_X86
+    if (m->level == 2) return step_vnni(m, pass, step, first, end, s);
+    if (m->level == 1) return step_avx2(m, pass, step, first, end, s);
+#endif
+    step_default(m, pass, step, first, end, s);
 }
 
 /* Each text's sum of states, one token after the other. */
@@ -115,40 +183,6 @@ typedef struct {
     int num_texts;
     float *states, *sums; /* [all tokens, H], [texts, H] */
 } Texts;
-
-INLINE void run_all(const Model *m, const Texts *of, const Scratch *s, Kernels kernels)
-{
-    long token = 0;
-    for (int text = 0; text < of->num_texts;) {
-        int num = 1, tokens = of->lengths[text];
-        while (text + num < of->num_texts && tokens + of->lengths[text + num] <= PASS_TOKENS)
-            tokens += of->lengths[text + num++];
-        float *states = of->states + token * m->hidden;
-        run_texts(m, of->ids + token, of->lengths + text, num, tokens, states, s, kernels);
-        for (; num > 0; num--, text++) {
-            sum_states(states, of->lengths[text], m->hidden, of->sums + (long)text * m->hidden);
-            states += (long)of->lengths[text] * m->hidden;
-        }
-        token += tokens;
-    }
-}
-
-static void run_default(const Model *m, const Texts *of, const Scratch *s)
-{
-    run_all(m, of, s, (Kernels){multiply_plain, attend_default, norm_rows_plain, gelu});
-}
-
-#ifdef HTFI_X86
-TARGET_AVX2 static void run_avx2(const Model *m, const Texts *of, const Scratch *s)
-{
-    run_all(m, of, s, (Kernels){multiply_avx2, attend_avx2, norm_rows_plain, gelu});
-}
-
-TARGET_VNNI static void run_vnni(const Model *m, const Texts *of, const Scratch *s)
-{
-    run_all(m, of, s, (Kernels){multiply_vnni, attend_vnni, norm_rows_wide, gelu_wide});
-}
-#endif
 
 /* All integer products of passes over `num_tokens` tokens, of zeros, and nothing else: the floor of `encode`. */
 static int multiply_only(const Model *m, int num_tokens)
@@ -194,40 +228,30 @@ INLINE char *taken(char **memory, size_t size)
     return here;
 }
 
-/* Returns whether there was memory. */
-static int encode(const Model *m, const Texts *of)
+/* Scratch for passes of up to `rows` tokens, to be freed; null without memory. s->wide has room for queries, keys and values
+ * too. */
+static Scratch *new_scratch(const Model *m, int rows_wanted)
 {
-    int longest = PASS_TOKENS;
-    for (int i = 0; i < of->num_texts; i++) longest = of->lengths[i] > longest ? of->lengths[i] : longest;
-    const int widest = m->inner > 3 * m->hidden ? m->inner : 3 * m->hidden;
     const int deepest = m->inner > m->hidden ? m->inner : m->hidden;
-    const size_t rows = (size_t)longest, padded = (rows + LANES - 1) / LANES * LANES, f = sizeof(float);
+    const int widest = m->inner > 3 * m->hidden ? m->inner : 3 * m->hidden;
+    const size_t rows = (size_t)rows_wanted, padded = (rows + LANES - 1) / LANES * LANES, f = sizeof(float);
     const size_t sizes[] = {rows * m->hidden * f, rows * widest * f, rows * m->hidden * f, rows * f,
                             padded * m->head_dim * f, padded * QUERIES * f, rows * deepest,
                             (size_t)AVX2_ROWS * deepest * sizeof(int16_t)};
-    size_t size = 64;
+    size_t size = sizeof(Scratch) + 64;
     for (int i = 0; i < 8; i++) size += (sizes[i] + 63) / 64 * 64;
-    char *memory = malloc(size), *from = (char *)(((uintptr_t)memory + 63) / 64 * 64);
-    if (!memory) return 0;
-    Scratch s;
-    s.value = (float *)taken(&from, sizes[0]);
-    s.wide = (float *)taken(&from, sizes[1]);
-    s.mixed = (float *)taken(&from, sizes[2]);
-    s.factors = (float *)taken(&from, sizes[3]);
-    s.turned = (float *)taken(&from, sizes[4]);
-    s.scores = (float *)taken(&from, sizes[5]);
-    s.bytes = (uint8_t *)taken(&from, sizes[6]);
-    s.block = (int16_t *)taken(&from, sizes[7]);
-#ifdef HTFI_X86
-    if (m->level == 2)
-        run_vnni(m, of, &s);
-    else if (m->level == 1)
-        run_avx2(m, of, &s);
-    else
-#endif
-        run_default(m, of, &s);
-    free(memory);
-    return 1;
+    Scratch *s = malloc(size);
+    if (!s) return NULL;
+    char *from = (char *)(((uintptr_t)(s + 1) + 63) / 64 * 64);
+    s->value = (float *)taken(&from, sizes[0]);
+    s->wide = (float *)taken(&from, sizes[1]);
+    s->mixed = (float *)taken(&from, sizes[2]);
+    s->factors = (float *)taken(&from, sizes[3]);
+    s->turned = (float *)taken(&from, sizes[4]);
+    s->scores = (float *)taken(&from, sizes[5]);
+    s->bytes = (uint8_t *)taken(&from, sizes[6]);
+    s->block = (int16_t *)taken(&from, sizes[7]);
+    return s;
 }
 
 #endif

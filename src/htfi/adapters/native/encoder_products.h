@@ -19,7 +19,7 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum { LANES = 16, GROUP = 64 }; /* outputs of a vector; outputs that are worked out together on VNNI */
-enum { VNNI_ROWS = 6, AVX2_ROWS = 4 };
+enum { VNNI_ROWS = 6, AVX2_ROWS = 6 };
 
 typedef struct {
     int num_outputs, num_inputs; /* multiples of GROUP */
@@ -69,14 +69,14 @@ TARGET_AVX2 INLINE void avx2_block(const Product *p, const int16_t *x, long row,
     const int depth = p->num_inputs;
     const int8_t *w = p->weights + (long)first * depth;
     __m256i sums[AVX2_ROWS][2];
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int t = 0; t < m; t++)
 #pragma GCC unroll 2
         for (int g = 0; g < 2; g++) sums[t][g] = _mm256_loadu_si256((const __m256i *)(p->start + first + 8 * g));
     for (int k = 0; k < depth; k += 2, w += 2 * LANES) {
         const __m256i low = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)w));
         const __m256i high = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(w + 16)));
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int t = 0; t < m; t++) {
             int32_t pair;
             memcpy(&pair, x + (long)t * depth + k, sizeof pair);
@@ -89,7 +89,7 @@ TARGET_AVX2 INLINE void avx2_block(const Product *p, const int16_t *x, long row,
     for (int g = 0; g < 2; g++) {
         const int n = first + 8 * g;
         const __m256 scales = _mm256_loadu_ps(p->scales + n), bias = _mm256_loadu_ps(p->bias + n);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int t = 0; t < m; t++) {
             __m256 value = _mm256_mul_ps(_mm256_cvtepi32_ps(sums[t][g]), scales);
             if (to.factors) value = _mm256_mul_ps(value, _mm256_set1_ps(to.factors[row + t]));
@@ -104,15 +104,18 @@ TARGET_AVX2 static void multiply_avx2(const Product *p, const uint8_t *activatio
                                       int16_t *wide)
 {
     const int depth = p->num_inputs;
-    for (int row = 0; row < num_rows; row += AVX2_ROWS) {
-        const int m = num_rows - row < AVX2_ROWS ? num_rows - row : AVX2_ROWS;
+    const int num_blocks = (num_rows + AVX2_ROWS - 1) / AVX2_ROWS;
+    for (int block = 0, row = 0, m; block < num_blocks; block++, row += m) {
+        m = (num_rows - row + num_blocks - block - 1) / (num_blocks - block);
         const uint8_t *x = activations + (long)row * depth;
         for (int i = 0; i < m * depth; i++) wide[i] = x[i];
         for (int first = 0; first < p->num_outputs; first += LANES) switch (m) {
             case 1: avx2_block(p, wide, row, 1, first, to); break;
             case 2: avx2_block(p, wide, row, 2, first, to); break;
             case 3: avx2_block(p, wide, row, 3, first, to); break;
-            default: avx2_block(p, wide, row, 4, first, to);
+            case 4: avx2_block(p, wide, row, 4, first, to); break;
+            case 5: avx2_block(p, wide, row, 5, first, to); break;
+            default: avx2_block(p, wide, row, 6, first, to);
             }
     }
 }

@@ -82,6 +82,65 @@ TARGET_VNNI INLINE float gelu_wide(float *x, int n, float least)
     return _mm512_reduce_max_ps(largest);
 }
 
+/* `as_byte` of 64 numbers whose quotients `values` are right but for their last bits; whether no quotient lies so near
+ * the middle between two whole numbers that these bits could count. Not-a-number and the infinite count as near. */
+TARGET_VNNI INLINE int bytes_of_quotients(const __m512 *values, int zero, uint8_t *out)
+{
+    const __m512 near_half = _mm512_set1_ps(0.49975f); /* quotients up to 256 are off by less than 1e-4 */
+    __mmask16 near = 0;
+#pragma GCC unroll 4
+    for (int g = 0; g < 4; g++) {
+        const __m512i whole = _mm512_cvtps_epi32(values[g]);
+        const __m512 off = _mm512_abs_ps(_mm512_sub_ps(values[g], _mm512_cvtepi32_ps(whole)));
+        near |= _mm512_cmp_ps_mask(off, near_half, _CMP_NLT_UQ);
+        const __m512i byte = _mm512_max_epi32(_mm512_add_epi32(whole, _mm512_set1_epi32(zero)), _mm512_setzero_si512());
+        _mm_storeu_si128((__m128i *)(out + 16 * g), _mm512_cvtusepi32_epi8(byte));
+    }
+    return near == 0;
+}
+
+/* What x is multiplied by where it is to be divided by `divisor`; not-a-number where that would not be exact enough. */
+INLINE float inverse_of(float divisor) { return divisor > 1e-30f && divisor < 1e30f ? 1.0f / divisor : NAN; }
+
+/* As `bytes_in_range`. */
+TARGET_VNNI INLINE void bytes_in_range_wide(const float *x, const float *inverse, float step, uint8_t *out, int n)
+{
+    const __m512 factor = _mm512_set1_ps(inverse_of(step));
+    for (int i = 0; i < n; i += 64) {
+        __m512 values[4];
+#pragma GCC unroll 4
+        for (int g = 0; g < 4; g++) {
+            const int at = i + 16 * g;
+            values[g] = _mm512_mul_ps(_mm512_mul_ps(_mm512_loadu_ps(x + at), _mm512_loadu_ps(inverse + at)), factor);
+        }
+        if (!bytes_of_quotients(values, 128, out + i)) bytes_in_range(x + i, inverse + i, step, out + i, 64);
+    }
+}
+
+/* As `bytes_of`. */
+TARGET_VNNI INLINE void bytes_of_wide(const float *x, float step, uint8_t *out, int n)
+{
+    const __m512 factor = _mm512_set1_ps(inverse_of(step));
+    for (int i = 0; i < n; i += 64) {
+        __m512 values[4];
+#pragma GCC unroll 4
+        for (int g = 0; g < 4; g++) values[g] = _mm512_mul_ps(_mm512_loadu_ps(x + i + 16 * g), factor);
+        if (!bytes_of_quotients(values, 128, out + i)) bytes_of(x + i, step, out + i, 64);
+    }
+}
+
+/* As `bytes_of_shares`. */
+TARGET_VNNI INLINE void bytes_of_shares_wide(const float *x, float largest, float step, uint8_t *out, int n)
+{
+    const __m512 factor = _mm512_set1_ps(inverse_of(largest * step));
+    for (int i = 0; i < n; i += 64) {
+        __m512 values[4];
+#pragma GCC unroll 4
+        for (int g = 0; g < 4; g++) values[g] = _mm512_mul_ps(_mm512_loadu_ps(x + i + 16 * g), factor);
+        if (!bytes_of_quotients(values, 16, out + i)) bytes_of_shares(x + i, largest, step, out + i, 64);
+    }
+}
+
 TARGET_VNNI INLINE __m512 two_eights(const float *low, const float *high)
 {
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(low)), _mm256_loadu_ps(high), 1);

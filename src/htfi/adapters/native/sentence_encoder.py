@@ -6,9 +6,9 @@ the texts beside it nor on the kind of processor.
 """
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from enum import IntEnum
 from itertools import accumulate, chain, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,11 @@ except ImportError:  # the package was built without a C compiler
     encoder_core = None
 
 BEST_LEVEL = 2  # of the processor's instructions: 2 AVX-512 with VNNI, 1 AVX2, 0 any
-_MIN_LEVEL = 1  # below it the general engine is faster
+_MIN_LEVEL = 1  # below it the general engine is faster (docs/performance.md)
 _LANES, _GROUP = 16, 64  # what sizes are multiples of
-_MIN_TOKENS = 192  # of two threads: fewer are read by one
+
+if TYPE_CHECKING:
+    from htfi.adapters.native.encoder_core import Job
 
 WrittenArrays = Mapping[str, NDArray[Any]]
 
@@ -44,6 +46,14 @@ def serves(architecture: Architecture) -> bool:
         and of.hidden_size % _GROUP == 0
         and of.intermediate_size % _GROUP == 0
     )
+
+
+class Wait(IntEnum):
+    """When somebody will wait for texts: at once, so that two threads share each; soon; later, after all others."""
+
+    AT_ONCE = 0
+    SOON = 1
+    LATER = 2
 
 
 class NativeSentenceEncoder:
@@ -100,34 +110,35 @@ class NativeSentenceEncoder:
 
         Raises: ShapeMismatch, for a text without ids; InvalidInput, for ids out of range or too many.
         """
+        return self.start(texts, threads, Wait.AT_ONCE).part(slice(0, len(texts)))
+
+    def start(
+        self, texts: Sequence[Sequence[int]], threads: int = 1, wait: Wait = Wait.SOON
+    ) -> "StartedTexts":
+        """Texts of ids that up to `threads` read, the one that asks for them included. With one thread nothing is read
+        until it is asked for.
+
+        Raises: ShapeMismatch, for a text without ids; InvalidInput, for ids out of range or too many.
+        """
         lengths = [len(text) for text in texts]
-        ends = list(accumulate(lengths, initial=0))
         ids: Ids = np.array([*chain.from_iterable(texts)], np.int64)
-        sizes = np.array(lengths, np.int32)
-        states: Floats = np.empty((ends[-1], self._architecture.hidden_size), np.float32)
+        states: Floats = np.empty((len(ids), self._architecture.hidden_size), np.float32)
         sums: Floats = np.empty((len(texts), self._architecture.hidden_size), np.float32)
-
-        def read_part(part: tuple[int, int]) -> bool:
-            texts, tokens = slice(*part), slice(ends[part[0]], ends[part[1]])
-            return self._core.read(ids[tokens], sizes[texts], states[tokens], sums[texts])
-
-        parts = _parts(ends, min(threads, max(ends[-1] // _MIN_TOKENS, 1)))
-        if len(parts) < 2:
-            done = [read_part(part) for part in parts]
-        else:
-            with ThreadPoolExecutor(len(parts)) as pool:  # other threads run while one computes
-                done = list(pool.map(read_part, parts))
-        if not all(done):
+        job = self._core.start(ids, np.array(lengths, np.int32), states, sums, threads, wait)
+        if job is None:
             self._complain(ids, lengths)
-        return sums / np.sqrt((sums * sums).sum(axis=1, keepdims=True)), [
-            states[start:end] for start, end in pairwise(ends)
-        ]
+        return StartedTexts(job, list(accumulate(lengths, initial=0)), states, sums)
+
+    def rouse(self, threads: int) -> None:
+        """Wake a thread of `threads` for texts that will come within half a millisecond."""
+        if encoder_core is not None:
+            encoder_core.rouse(threads)
 
     def multiply(self, num_tokens: int) -> None:
         """The integer products of a pass over so many tokens and nothing else, for a benchmark's floor."""
         self._core.multiply(num_tokens)
 
-    def _complain(self, ids: Ids, lengths: Sequence[int]) -> None:
+    def _complain(self, ids: Ids, lengths: Sequence[int]) -> NoReturn:
         """Say what is wrong with texts that were not read."""
         of = self._architecture
         if min(lengths) < 1:
@@ -140,16 +151,20 @@ class NativeSentenceEncoder:
         )
 
 
-def _parts(ends: Sequence[int], num: int) -> list[tuple[int, int]]:
-    """Texts divided into at most `num` runs of about as many tokens; `ends` are where texts end, from 0 on."""
-    if len(ends) < 2:
-        return []
-    places = [0]
-    for part in range(1, num):
-        wanted = ends[-1] * part / num
-        places.append(min(range(len(ends)), key=lambda place: abs(ends[place] - wanted)))
-    places.append(len(ends) - 1)
-    return [(start, end) for start, end in pairwise(places) if end > start]
+class StartedTexts:
+    """Texts that are being read, in order."""
+
+    def __init__(self, job: "Job", ends: Sequence[int], states: Floats, sums: Floats) -> None:
+        """`ends` [n + 1] are where texts end among the states [tokens, H], from 0 on; sums [n, H]."""
+        self._job, self._ends, self._states, self._sums = job, ends, states, sums
+
+    def part(self, of: slice) -> tuple[Floats, list[NDArray[np.float32]]]:
+        """Points and states of these texts, as `NativeSentenceEncoder.read` gives them; who asks helps to read."""
+        self._job.finish(of.stop)
+        sums = self._sums[of]
+        ends = self._ends[of.start : of.stop + 1]
+        states = [self._states[start:end] for start, end in pairwise(ends)]
+        return sums / np.sqrt((sums * sums).sum(axis=1, keepdims=True)), states
 
 
 def _arrays(

@@ -4,7 +4,7 @@ What is read ahead changes how soon an answer comes, never the answer.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 from htfi.narrative.encoding.text_reading import TextReader, TextReading
@@ -13,18 +13,28 @@ MAX_AHEAD = 512  # texts read with one that is asked for
 MAX_HELD = 2_048  # readings, of about 4 kB each
 
 
+def begin_nothing(_: Sequence[str]) -> None:
+    """For a reader that reads on one core."""
+
+
 class ReadAheadTextReader:
     """A reader that several ask for the same texts: each is read once, together with others."""
 
-    def __init__(self, reader: TextReader) -> None:
-        self._reader = reader
+    def __init__(self, reader: TextReader, begin: Callable[[Sequence[str]], None] = begin_nothing) -> None:
+        """`begin` has a reader begin with texts that it will be asked for, where there is a core for it."""
+        self._reader, self._begin = reader, begin
         self.version, self.size = reader.version, reader.size
         self._held: OrderedDict[str, TextReading] = OrderedDict()  # the longest held first
         self._expected: dict[str, None] = {}  # in the order in which they will be asked for
+        self._is_asked = (
+            True  # whether anything was missing since texts were begun: a cache may know them all
+        )
 
     def expect(self, texts: Sequence[str]) -> None:
         """The texts that will be asked for next; those that were expected before are forgotten."""
         self._expected = dict.fromkeys(texts)
+        if self._is_asked:
+            self._begin_expected()
 
     def hold(self, text: str, reading: TextReading) -> None:
         """Hold what was read elsewhere."""
@@ -53,3 +63,10 @@ class ReadAheadTextReader:
             del self._expected[text]
         wanted = [*missing, *(text for text in ahead if text not in self._held)]
         self._held.update(zip(wanted, self._reader.read(wanted), strict=True))
+        self._begin_expected()
+        self._is_asked = True
+
+    def _begin_expected(self) -> None:
+        """Raises: DependencyUnavailable."""
+        self._begin([text for text in islice(self._expected, MAX_AHEAD) if text not in self._held])
+        self._is_asked = False
