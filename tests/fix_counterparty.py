@@ -20,7 +20,7 @@ Answer = Callable[["Counterparty", FixMessage], list[Composed]]
 
 def report(order: FixMessage, exec_id: str, exec_type: str, **more: str) -> Composed:
     """An ExecutionReport (35=8) on an order; `more` fields by f-number."""
-    status = {"0": "0", "F": "2", "4": "4", "8": "8", "H": "0"}[exec_type]
+    status = {"0": "0", "F": "2", "4": "4", "8": "8", "H": "0", "G": "1"}[exec_type]
     fields = {37: f"V-{order.get(41) or order.get(11)}", 11: order.get(11), 17: exec_id, 150: exec_type, 39: status,
               55: order.get(55), 54: order.get(54), 151: "0", 14: "0", 6: "0", 60: order.get(60)}  # fmt: skip
     return "8", list((fields | {int(tag[1:]): value for tag, value in more.items()}).items())

@@ -104,7 +104,7 @@ class OrderEntry:
         """Record and apply what venues report; what was not known before, with what follows from it.
 
         A repeated fill is left out. A report that no state allows, or on an order that nobody sent, is recorded as an
-        alert.
+        alert; a fill that no state allows, late or of too many lots, is recorded too and counts: it was traded.
         """
         taken: list[OrderEvent] = []
         for report in reports:
@@ -153,18 +153,24 @@ class OrderEntry:
                 return []
             why = self._why_strange(order, report)
             if why:
-                return [
-                    AlertRaised(
-                        at_ns=report.at_ns,
-                        event_at_ns=report.at_ns,
-                        what=why,
-                        order_id=report.order_id,
-                        turn=report.turn,
-                    )
-                ]
-        follows = self.state.apply(report)
+                is_traded = isinstance(report, OrderFilled) and order is not None and report.quantity > 0
+                taken = self._applied(report) if is_traded else []
+                if is_traded:
+                    why += "; it counts in the position"
+                alert = AlertRaised(
+                    at_ns=report.at_ns,
+                    event_at_ns=report.at_ns,
+                    what=why,
+                    order_id=report.order_id,
+                    turn=report.turn,
+                )
+                return [*taken, alert]
+        return self._applied(report)
+
+    def _applied(self, report: OrderEvent) -> list[OrderEvent]:
+        """A report and what follows from it; the state has taken both in."""
         taken: list[OrderEvent] = [report]
-        for one in follows:
+        for one in self.state.apply(report):
             taken.append(one)
             self.state.apply(one)
         return taken

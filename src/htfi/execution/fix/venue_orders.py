@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from htfi.domain.order_states import IllegalTransition, OrderState, OrderStatus, advance
+from htfi.domain.order_states import IllegalTransition, OrderState, OrderStatus, advance, count_fill
 from htfi.domain.orders import (
     AlertRaised,
     CancelRejected,
@@ -161,6 +161,8 @@ class VenueOrders:
     def _advance(self, event: OrderMessage) -> None:
         context = self._contexts[event.order_id]
         state = advance(context.state, event)
+        if isinstance(state, IllegalTransition) and isinstance(event, OrderFilled):
+            state = count_fill(context.state, event)
         if not isinstance(state, IllegalTransition):
             context = structs.replace(context, state=state)
         if isinstance(event, OrderReplaced):
