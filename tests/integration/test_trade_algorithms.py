@@ -43,10 +43,10 @@ max_repeated_executions = 1000
 MadeOnce = Any
 
 
-def write_quotes(path: Path) -> None:
+def write_quotes(path: Path, minutes: int = MINUTES) -> None:
     rng, middle, at_ms = random.Random(3), 10_000, 0
     lines = ["ts,symbol,bid,ask,bid_size,ask_size,venue"]
-    while at_ms < MINUTES * 60_000:
+    while at_ms < minutes * 60_000:
         at_ms += rng.choice((400, 800, 1_500))
         middle += rng.choice((-2, -1, 0, 0, 1, 2))
         for venue in ("N", "Q"):

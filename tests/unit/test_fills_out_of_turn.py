@@ -1,4 +1,4 @@
-"""Fills that an order's state does not allow were traded all the same: they count in positions and limits, with alert."""
+"""Fills that the state of an order does not allow were traded all the same: they count, with an alert."""
 
 from collections.abc import Sequence
 from decimal import Decimal

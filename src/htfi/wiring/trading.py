@@ -229,9 +229,9 @@ def open_orders(
     folder: Path,
     governance: RunGovernance,
     num_decisions: int,
-    venue_file: Path | None = None,
+    venue_files: Sequence[Path] = (),
 ) -> Generator[OpenOrders]:
-    """Orders of a run in its folder, on the simulated venue, or on the one of a TOML file through FIX.
+    """Orders of a run in its folder, at simulated venues, or at those of TOML files through FIX.
 
     `num_decisions` stand in the ledger already. Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -244,12 +244,12 @@ def open_orders(
     log = record.log
     try:
         config, forecasts = settings.trading, settings.forecasting
-        with open_venue(settings, folder, log, turn, venue_file) as venue:
+        with open_venue(settings, folder, log, turn, venue_files) as venue:
             entry = OrderEntry(record, dict.fromkeys((one.name for one in venue.terms), venue.venue))
             worker = (
                 None
                 if config.algorithm == "direct"
-                else ParentWorker(entry, venue.terms, settings.algorithms)
+                else ParentWorker(entry, venue.terms, settings.algorithms, turn if venue.is_live else None)
             )
 
             def traded_series(symbol: str) -> str:
@@ -274,10 +274,11 @@ def open_orders(
                 controls.changes,
                 turn,
                 worker,
+                log if venue.is_live else None,
             )
             yield OpenOrders(trader, record)
             if venue.cancels_at_end:
-                trader.cancel_rest("the run ends")
+                trader.cancel_rest()
     except BaseException:
         record.close(is_failing=True)
         raise

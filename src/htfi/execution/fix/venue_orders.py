@@ -22,6 +22,7 @@ from htfi.domain.orders import (
     OrderReplaced,
     RejectedBy,
     ReplaceRequest,
+    TimeInForce,
 )
 from htfi.execution.fix.dictionary import Dictionary
 from htfi.execution.fix.execution_reports import read_report
@@ -47,11 +48,17 @@ class VenueOrders:
         self._numbers: dict[int, str] = {}  # ClOrdIDs by MsgSeqNum (34)
         self._exec_ids: set[str] = set()
         self._fills: dict[str, int] = {}  # lots by ExecID (17)
+        self._at_once: set[str] = set()  # orders that end at once, and have not yet
 
     @property
     def num_unanswered(self) -> int:
         """Requests that the venue has not answered yet."""
         return len(self._unanswered)
+
+    @property
+    def is_answer_open(self) -> bool:
+        """Whether the venue will say something of itself: of a request, or of an order that it ends at once."""
+        return bool(self._unanswered or self._at_once)
 
     @property
     def has_open(self) -> bool:
@@ -69,6 +76,8 @@ class VenueOrders:
         if isinstance(request, NewOrder):
             state = OrderState(OrderStatus.PENDING_NEW, request.quantity)
             self._contexts[request.order_id] = OrderContext(request, cl_ord_id, state, request.price)
+            if request.time_in_force in (TimeInForce.IMMEDIATE_OR_CANCEL, TimeInForce.FILL_OR_KILL):
+                self._at_once.add(request.order_id)
         self._order_ids[cl_ord_id] = request.order_id
         self._unanswered[cl_ord_id] = request
         return composed
@@ -169,6 +178,8 @@ class VenueOrders:
             price = context.price if event.price is None else event.price
             context = structs.replace(context, cl_ord_id=event.cl_ord_id, price=price)
         self._contexts[event.order_id] = context
+        if not context.state.is_open:
+            self._at_once.discard(event.order_id)
 
     def _refused(self, message: FixMessage, cl_ord_id: str) -> list[OrderEvent]:
         """A Reject (35=3) or BusinessMessageReject (35=j) of a request of ours."""

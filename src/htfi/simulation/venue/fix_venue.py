@@ -1,9 +1,9 @@
 """The simulated venue behind FIX: messages of its client in, messages to it out. Pure.
 
 The client sends the prices that the venue trades on (35=W), and asks for the market at instants of its own clock
-(35=V, MDReqID T and the nanosecond): by then everything that has happened is reported, and the answer comes last. A
-client that never asks gets its reports at once. So the messages received give the same messages again, which is how a
-venue that was killed goes on.
+(35=V, MDReqID T and the nanosecond): by then everything that has happened is reported, and the answer comes last; its
+ExpireTime (126) is when something may happen next. A client that never asks gets its reports at once. So the messages
+received give the same messages again, which is how a venue that was killed goes on.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ from htfi.execution.fix.order_codes import Composed, OrderContext, Unreadable
 from htfi.execution.fix.order_requests import read_request
 from htfi.execution.fix.price_messages import exact_time, read_price
 from htfi.execution.instruments import Instrument
-from htfi.simulation.venue.config import VenueConfig
+from htfi.simulation.venue.config import SimulatedVenueConfig
 from htfi.simulation.venue.simulated import SimulatedVenue
 
 CLOCK = "T"  # begins the MDReqID (262) that states an instant
@@ -48,7 +48,7 @@ class FixVenue:
     def __init__(
         self,
         name: str,
-        config: VenueConfig,
+        config: SimulatedVenueConfig,
         instrument_of: Callable[[str], Instrument],
         dictionary: Dictionary,
     ) -> None:
@@ -120,7 +120,8 @@ class FixVenue:
         market = self._markets.get(symbols[0]) if symbols else None
         if market is None:
             return [*sent, market_data_reject(request_id, "no price is known")]
-        return [*sent, snapshot_message(market, request_id, self._dictionary)]
+        next_ns = self._venue.next_ns
+        return [*sent, snapshot_message(market, request_id, self._dictionary, until_ns=next_ns)]
 
     def _request(self, message: FixMessage) -> list[Composed]:
         request = read_request(message, self._dictionary, self._order_ids)

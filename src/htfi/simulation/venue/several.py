@@ -5,20 +5,34 @@ Market data reaches the venue that it names, by its name here or in the feed; da
 
 import heapq
 from collections.abc import Mapping
+from typing import Protocol
 
 from htfi.domain.events import Bar, FeedItem, Quote, Trade
 from htfi.domain.orders import NewOrder, OrderEvent
 from htfi.execution.instruments import Instrument
-from htfi.execution.ports import VenueRequest
-from htfi.simulation.venue.simulated import SimulatedVenue
+from htfi.execution.ports import VenueLink, VenueRequest
 
 MAX_ORDERS = 1_000_000  # whose venue is remembered
+
+
+class TimedVenue(VenueLink, Protocol):
+    """A simulated venue, inside the process or served: it says when something may arrive next."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def next_ns(self) -> int | None: ...
+
+    def list_instrument(self, instrument: Instrument) -> None: ...
+
+    def observe(self, item: FeedItem) -> None: ...
 
 
 class SimulatedVenues:
     """One link to several venues: requests go to the venue of their order."""
 
-    def __init__(self, venues: Mapping[str, SimulatedVenue]) -> None:
+    def __init__(self, venues: Mapping[str, TimedVenue]) -> None:
         """`venues` by the name that the feed gives them."""
         self._by_feed_name = dict(venues)
         self._venues = list(dict.fromkeys(venues.values()))
