@@ -48,6 +48,21 @@ def too_late(venue: "Counterparty", message: FixMessage) -> Composed:
     return "9", body if known else [*body, (102, "1")]
 
 
+def trade_some(venue: "Counterparty", message: FixMessage) -> list[Composed]:
+    """Acknowledge each order; fill what takes by half and end the rest, let what rests stand until it is cancelled."""
+    number = message.sequence or 0
+    if message.msg_type != "D":
+        return leave_open(venue, message)
+    answers = [acknowledged(message, number)]
+    if message.get(59) != "3":
+        return answers
+    half = (int(message.get(38)) + 1) // 2
+    answers.append(report(message, f"E{number}", "F", f32=str(half), f31=message.get(44), f14=str(half)))
+    if half < int(message.get(38)):
+        answers.append(report(message, f"C{number}", "4"))
+    return answers
+
+
 def leave_open(venue: "Counterparty", message: FixMessage) -> list[Composed]:
     """Acknowledge each order, and cancel it when it is asked to."""
     number = message.sequence or 0
@@ -124,11 +139,13 @@ class Counterparty:
 
 
 @contextmanager
-def counterparty(folder: Path, port: int, answer: Answer = fill_all) -> Generator[Counterparty]:
+def counterparty(
+    folder: Path, port: int, answer: Answer = fill_all, name: str = "XSIM"
+) -> Generator[Counterparty]:
     """A venue that listens inside; its journal is in the folder."""
-    settings = FixSession("XSIM", "HTFI", initiator=False)
+    settings = FixSession(name, "HTFI", initiator=False)
     venue = Counterparty(answer)
-    journal = MessageJournal(folder / "counterparty", sync=False)
+    journal = MessageJournal(folder / f"counterparty-{name}", sync=False)
     is_listening, is_over = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
