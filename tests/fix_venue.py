@@ -69,18 +69,19 @@ def served(
 class VenueProcess:
     """`htfi venue serve FILE` as a process, which may be killed and started again."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, name: str = "XSIM", *more: object) -> None:
+        self._words = ["venue", "serve", str(path), "--quiet", *map(str, more)]
+        self._name = name
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "htfi", "venue", "serve", str(self._path), "--quiet"],
+            [sys.executable, "-m", "htfi", *self._words],
             stdout=subprocess.PIPE,
             text=True,
         )
         assert self._process.stdout is not None
-        assert re.match(r"venue XSIM is ready at ", self._process.stdout.readline())
+        assert re.match(rf"venue {self._name} is ready at ", self._process.stdout.readline())
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> int:
         """Its exit status after a signal."""

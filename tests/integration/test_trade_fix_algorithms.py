@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from test_trade_algorithms import SETTINGS, VENUES, write_quotes
 
 from fix_venue import free_port, orders_of, served, write_session
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import InvalidInput
 from htfi.domain.orders import NewOrder, OrderFilled, ParentOrder
 from htfi.wiring.order_record import order_events
+from quotes_of_two_venues import write_market
 
 MadeOnce = Any
 STEPPED = "send_prices = true\ncancel_on_disconnect = false"
-MINUTES = 3
 ALGORITHMS = ["twap", "pov", "shortfall", "peg", "sniper"]
 
 
@@ -44,9 +43,7 @@ def paper(made_once: MadeOnce) -> Path:
     """Quotes of three minutes, worked by VWAP on paper: at one venue, and at two."""
 
     def make(folder: Path) -> None:
-        write_quotes(folder / "quotes.csv", MINUTES)
-        (folder / "settings.toml").write_text(SETTINGS.replace("50.0", "6.0").replace("5.0", "1.0"))
-        (folder / "venues.toml").write_text(VENUES)
+        write_market(folder, minutes=2.1, duration_s=6.0, patience_s=1.0)
         say(*words_of(folder, folder / "one", "--algorithm", "vwap"))
         say(*words_of(folder, folder / "two", "--algorithm", "vwap", "--venues", folder / "venues.toml"))
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_trade_algorithms import SETTINGS, VENUES, write_quotes
 from test_trade_fix_algorithms import say, sessions, words_of
 
 from fix_counterparty import Answer, Counterparty, counterparty, report, trade_some
@@ -26,6 +25,7 @@ from htfi.domain.orders import (
 from htfi.execution.fix.messages import FixMessage
 from htfi.execution.fix.order_codes import Composed
 from htfi.wiring.trading import read_accounts
+from quotes_of_two_venues import write_market
 
 MadeOnce = Any
 LIVE = "logon_wait_s = 60.0"
@@ -34,9 +34,7 @@ LIVE = "logon_wait_s = 60.0"
 @pytest.fixture(scope="module")
 def market(made_once: MadeOnce) -> Path:
     def make(folder: Path) -> None:
-        write_quotes(folder / "quotes.csv", 3)
-        (folder / "settings.toml").write_text(SETTINGS.replace("50.0", "6.0").replace("5.0", "1.0"))
-        (folder / "venues.toml").write_text(VENUES)
+        write_market(folder, minutes=2.1, duration_s=6.0, patience_s=1.0)
 
     return made_once("live_market", make)
 
@@ -123,7 +121,7 @@ def test_a_run_that_goes_on_with_more_quotes_ends_its_parent_where_it_did(
     live.quotes = tmp_path / "few.csv"
     with ExitStack() as closing:
         live.open(closing, trade_some)
-        for num in (340, 350, 361):
+        for num in (240, 250, 261):
             live.quotes.write_text("".join(whole.splitlines(keepends=True)[:num]))
             earlier = live.trade()
         live.quotes.write_text(whole)
@@ -207,7 +205,7 @@ def test_a_venue_that_refuses_is_asked_once_a_second(
         live.open(closing, answer)
         events = live.trade()
     refused = [one for one in events if isinstance(one, kind)]
-    assert 5 < len(refused) < 180 * 3
+    assert 5 < len(refused) < 100
     by_order: dict[str, list[int]] = {}
     for one in refused:
         by_order.setdefault(one.order_id, []).append(one.at_ns)
