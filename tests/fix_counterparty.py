@@ -26,6 +26,11 @@ def report(order: FixMessage, exec_id: str, exec_type: str, **more: str) -> Comp
     return "8", list((fields | {int(tag[1:]): value for tag, value in more.items()}).items())
 
 
+def no_mass_cancels(message: FixMessage) -> Composed:
+    """A BusinessMessageReject (35=j) of an OrderMassCancelRequest: it is not supported."""
+    return "j", [(45, str(message.sequence)), (372, "q"), (380, "3"), (58, "no mass cancels")]
+
+
 def acknowledged(order: FixMessage, number: int) -> Composed:
     return report(order, f"A{number}", "0")
 
@@ -39,6 +44,8 @@ def fill_all(venue: "Counterparty", message: FixMessage) -> list[Composed]:
     number = message.sequence or 0
     if message.msg_type == "D":
         return [acknowledged(message, number), filled(message, number)]
+    if message.msg_type == "q":
+        return [no_mass_cancels(message)]
     return [too_late(venue, message)]
 
 
@@ -63,11 +70,30 @@ def trade_some(venue: "Counterparty", message: FixMessage) -> list[Composed]:
     return answers
 
 
+def mass_cancelled(venue: "Counterparty", message: FixMessage) -> list[Composed]:
+    """As `leave_open`, and it takes mass cancels: every order that it has not cancelled yet ends."""
+    if message.msg_type != "q":
+        if message.msg_type == "F":
+            venue.gone.add(message.get(41))
+        return leave_open(venue, message)
+    symbol = message.get(55)
+    ended = [
+        one for name, one in venue.orders.items() if name not in venue.gone and symbol in ("", one.get(55))
+    ]
+    venue.gone |= {one.get(11) for one in ended}
+    kind = message.get(530)
+    answer = [(11, message.get(11)), (37, "V"), (530, kind), (531, kind), (533, str(len(ended)))]
+    reports = [report(one, f"M{one.sequence}", "4") for one in ended]
+    return [("r", answer), *reports]
+
+
 def leave_open(venue: "Counterparty", message: FixMessage) -> list[Composed]:
     """Acknowledge each order, and cancel it when it is asked to."""
     number = message.sequence or 0
     if message.msg_type == "D":
         return [acknowledged(message, number)]
+    if message.msg_type == "q":
+        return [no_mass_cancels(message)]
     if message.get(41) not in venue.orders:
         return [too_late(venue, message)]
     return [report(message, f"C{number}", "4", f41=message.get(41))]
@@ -84,6 +110,7 @@ class Counterparty:
     runner: SessionRunner | None = None
     loop: asyncio.AbstractEventLoop | None = None
     unsent: list[Composed] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)  # ClOrdIDs of orders that were cancelled
 
     def on_logon(self, runner: SessionRunner) -> None:
         self.flush(runner)

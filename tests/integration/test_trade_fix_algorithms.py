@@ -113,6 +113,38 @@ def test_children_go_to_several_sessions_as_to_several_venues_on_paper(
 
 
 @pytest.mark.parametrize(
+    "scope",
+    [
+        "algo:vwap",
+        pytest.param("firm", marks=pytest.mark.slow),
+        pytest.param("instrument:AAA", marks=pytest.mark.slow),
+    ],
+)
+def test_a_mass_cancel_reaches_children_by_fix_as_on_paper(paper: Path, tmp_path: Path, scope: str) -> None:
+    (tmp_path / "settings.toml").write_text((paper / "settings.toml").read_text())
+    ((venue, client),) = sessions(tmp_path, "XSIM")
+    quotes = (paper / "quotes.csv").read_text()
+    first = "".join(quotes.splitlines(keepends=True)[:219])
+    with served(venue, paper / "settings.toml") as lines:
+        for folder, more in ((tmp_path / "paper", ()), (tmp_path / "run", ("--venue", client))):
+            words = words_of(tmp_path, folder, "--algorithm", "vwap", *more)
+            (tmp_path / "quotes.csv").write_text(first)
+            say(*words)
+            say("orders", "cancel-all", folder, "--scope", scope, "--by", "Ann", "--why", "a test")
+            (tmp_path / "quotes.csv").write_text(quotes)
+            say(*words)
+    recorded, on_paper = (orders_of(tmp_path / one) for one in ("run", "paper"))
+    for one in (*recorded, *on_paper):
+        one.pop("exec_id", None)  # fewer numbers are given: what is filled already is not refused a cancel
+    assert recorded == [one for one in on_paper if one["kind"] != "cancel_reject" or one in recorded]
+    at = next(n for n, one in enumerate(recorded) if one["kind"] == "mass_cancel")
+    assert recorded[at]["by"] == "Ann"
+    cancels = [one for one in recorded if one["kind"] == "cancel" and one["at_ns"] == recorded[at]["at_ns"]]
+    assert len(cancels) >= 2
+    assert sum(line.startswith("mass cancel") for line in lines) == 1
+
+
+@pytest.mark.parametrize(
     ("given", "what"),
     [
         (["XNYS"], "XNAS has no session: give its file with --venue"),

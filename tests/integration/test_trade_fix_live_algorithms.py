@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 from test_trade_fix_algorithms import say, sessions, words_of
 
-from fix_counterparty import Answer, Counterparty, counterparty, report, trade_some
+from fix_counterparty import (
+    Answer,
+    Counterparty,
+    counterparty,
+    leave_open,
+    mass_cancelled,
+    report,
+    trade_some,
+)
 from htfi.adapters.fix.settings import read_endpoint
 from htfi.adapters.stores.order_log import ORDERS, read_order_log
 from htfi.domain.orders import (
@@ -180,6 +188,36 @@ def test_what_was_open_when_a_session_broke_is_cancelled_and_its_parent_goes_on(
     later = [one.parent_id for one in events[at:] if isinstance(one, NewOrder)]
     assert begun in later
     assert len(parents) > 2
+
+
+def _answers_no_mass_cancel(venue: Counterparty, message: FixMessage) -> list[Composed]:
+    return [] if message.msg_type == "q" else leave_open(venue, message)
+
+
+@pytest.mark.parametrize(
+    ("answer", "num_singly"),
+    [(mass_cancelled, 0), (leave_open, 2), (_answers_no_mass_cancel, 2)],
+    ids=["taken", "refused", "not answered"],
+)
+def test_what_is_open_at_the_end_is_cancelled_by_one_message_or_singly_where_that_fails(
+    market: Path, tmp_path: Path, answer: Answer, num_singly: int
+) -> None:
+    live = Live(tmp_path, market, "XSIM", orders="logon_wait_s = 60.0\nanswer_wait_s = 0.1")
+    live.quotes = tmp_path / "few.csv"
+    live.quotes.write_text("".join((market / "quotes.csv").read_text().splitlines(keepends=True)[:252]))
+    with ExitStack() as closing:
+        live.open(closing, answer)
+        events = live.trade()
+        assert live.trade() == events
+        requests = live.venues[0].requests
+    at = next(n for n, one in enumerate(requests) if one.msg_type == "q")
+    assert [one.msg_type for one in requests[at:]].count("q") == 1
+    after = [one.get(11) for one in requests[at:] if one.msg_type == "F"]
+    cancelled = [one for one in events if isinstance(one, OrderCanceled)]
+    assert len(after) >= num_singly
+    assert bool(after) == bool(num_singly)
+    assert len(cancelled) > 5
+    assert all(one.cl_ord_id for one in cancelled)
 
 
 def _reject_all(venue: Counterparty, message: FixMessage) -> list[Composed]:

@@ -11,6 +11,7 @@ from htfi.domain.order_scopes import covers
 from htfi.domain.order_states import IllegalTransition, advance
 from htfi.domain.orders import (
     AlertRaised,
+    CancelRequest,
     FillBusted,
     MarketSnapshot,
     MassCancelRequest,
@@ -25,7 +26,7 @@ from htfi.execution.gate.judging import Objection, judge
 from htfi.execution.gate.records import LiveOrder
 from htfi.execution.gate.state import REFERENCE_STEPS, GateState
 from htfi.execution.intents import CancelIntent, Intent, OrderIntent
-from htfi.execution.ports import OrderRecord, VenueLink, VenueRequest
+from htfi.execution.ports import MassCancelLink, OrderRecord, VenueLink, VenueRequest
 
 
 class EntryVerdict(NamedTuple):
@@ -60,11 +61,11 @@ class OrderEntry:
         if window and snapshot.at_ns - self._recorded_ns.get(key, -window) >= window // REFERENCE_STEPS:
             self._take(self._unrecorded(key))
 
-    def submit(self, intents: Sequence[Intent]) -> list[EntryVerdict]:
+    def submit(self, intents: Sequence[Intent], *, is_mass: bool = False) -> list[EntryVerdict]:
         """Judge intents one after the other, record all of them, then send those that may be sent.
 
-        An order that is refused is recorded with why. Raises: DependencyUnavailable where nothing could be recorded:
-        then nothing was sent.
+        An order that is refused is recorded with why. `is_mass`: they are the cancels of a mass cancel. Raises:
+        DependencyUnavailable where nothing could be recorded: then nothing was sent.
         """
         verdicts: list[EntryVerdict] = []
         requests: list[VenueRequest] = []
@@ -96,8 +97,11 @@ class OrderEntry:
                 requests.append(request)
         if events:
             self._record.append(events)
-        for request in requests:
-            self._venues[self._venue_of(request)].send(request)
+        if is_mass:
+            self._send_together(requests)
+        else:
+            for request in requests:
+                self._venues[self._venue_of(request)].send(request)
         return verdicts
 
     def receive(self, reports: Sequence[OrderEvent]) -> list[OrderEvent]:
@@ -124,7 +128,8 @@ class OrderEntry:
                 self.cancel_intent(order, request.at_ns, request.by)
                 for order in self.open_orders()
                 if covers(request, order.new) and not order.pending
-            ]
+            ],
+            is_mass=True,
         )
 
     def cancel_intent(self, order: LiveOrder, at_ns: int, by: str = "") -> CancelIntent:
@@ -144,6 +149,19 @@ class OrderEntry:
             if event is not None:
                 return event
         return None
+
+    def _send_together(self, requests: Sequence[VenueRequest]) -> None:
+        """Hand cancels over, those of a link together where it takes that."""
+        by_link: dict[VenueLink, list[CancelRequest]] = {}
+        for request in requests:
+            assert isinstance(request, CancelRequest)
+            by_link.setdefault(self._venues[self._venue_of(request)], []).append(request)
+        for link, cancels in by_link.items():
+            if isinstance(link, MassCancelLink):
+                link.cancel_together(cancels)
+            else:
+                for cancel in cancels:
+                    link.send(cancel)
 
     def _taken(self, report: OrderEvent) -> list[OrderEvent]:
         """What is recorded of a report; the state has taken it in."""

@@ -38,7 +38,7 @@ _PREFIX_BYTES = 3
 @dataclass(frozen=True, slots=True)
 class OpenVenue:
     """A venue that is open, or several: their names and fees, what they want cancelled, whether a run that ends leaves
-    nothing open there, whether they have clocks of their own.
+    nothing open there, whether they have clocks of their own, whether what is sent was sent by an earlier process.
     """
 
     venue: TradedVenue
@@ -46,6 +46,7 @@ class OpenVenue:
     cancels: Callable[[int], Sequence[MassCancelRequest]] = lambda _: ()
     cancels_at_end: bool = False
     is_live: bool = False
+    is_repeating: Callable[[], bool] = lambda: False
 
 
 class RunOnSession(msgspec.Struct, frozen=True):
@@ -109,10 +110,14 @@ def open_venue(
         if live:
             venues = LiveVenues(_by_feed_name(live, settings), recorded, turn)
             yield OpenVenue(venues, terms, venues.cancels, orders.cancel_on_disconnect, is_live=True)
-        elif len(stepped) == 1:
-            yield OpenVenue(next(iter(stepped.values())), terms)
         else:
-            yield OpenVenue(SimulatedVenues(_by_feed_name(stepped, settings)), terms)
+            alone = next(iter(stepped.values()))
+            venue = alone if len(stepped) == 1 else SimulatedVenues(_by_feed_name(stepped, settings))
+
+            def is_repeating() -> bool:
+                return any(one.is_repeating for one in stepped.values())
+
+            yield OpenVenue(venue, terms, is_repeating=is_repeating)
 
 
 def _endpoints(files: Sequence[Path], settings: Settings) -> "dict[str, FixEndpoint]":

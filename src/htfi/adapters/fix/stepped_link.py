@@ -5,12 +5,13 @@ of it is not sent again.
 """
 
 from collections import deque
+from collections.abc import Sequence
 
 from htfi.adapters.fix.session_thread import SessionThread
 from htfi.adapters.fix.venue_links import posted
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.events import Bar, FeedItem, Quote, Trade
-from htfi.domain.orders import OrderEvent
+from htfi.domain.orders import CancelRequest, OrderEvent
 from htfi.execution.fix.events import NotSent
 from htfi.execution.fix.market_messages import read_snapshot, read_until_ns
 from htfi.execution.fix.messages import FixMessage
@@ -61,6 +62,24 @@ class SteppedVenueLink:
         self._orders.note_number(number, self._orders.cl_ord_id(request))
         self._due_ns = min(self._due_ns, request.at_ns)
 
+    def cancel_together(self, requests: Sequence[CancelRequest]) -> None:
+        """Cancel by as few messages as reach no other order. Raises: as `send`."""
+        masses, single = (
+            self._orders.plan_mass_cancels(requests) if self._settings.mass_cancel else ([], requests)
+        )
+        for mass in masses:
+            at_ns = mass.cancels[0].at_ns
+            number = self._post(exact_time(self._orders.compose_mass_cancel(mass), at_ns))
+            self._orders.note_mass_number(number, mass)
+            self._due_ns = min(self._due_ns, at_ns)
+        for one in single:
+            self.send(one)
+
+    @property
+    def is_repeating(self) -> bool:
+        """Whether an earlier process has sent what comes next."""
+        return bool(self._sent)
+
     @property
     def next_ns(self) -> int | None:
         """When something may arrive next; None where nothing is known to come."""
@@ -102,13 +121,16 @@ class SteppedVenueLink:
                 )
             if message.msg_type in ("W", "Y") and message.get(262) == request_id:
                 self._due_ns = read_until_ns(message) or NEVER
-                return
+                break
             if message.msg_type == "W":
                 snapshot = read_snapshot(message, self._session.dictionary)
                 if not isinstance(snapshot, Unreadable):
                     self._events.append(snapshot)
             else:
                 self._events.extend(self._orders.read(message))
+        singles, self._orders.single_cancels = self._orders.single_cancels, []
+        for one in singles:
+            self.send(one)
 
     def _post(self, composed: Composed) -> int:
         """Send the next message, unless an earlier process has sent it."""

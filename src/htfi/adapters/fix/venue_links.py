@@ -7,7 +7,7 @@ cancels: nobody knows any more whether it is still wanted.
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
@@ -28,6 +28,7 @@ from htfi.domain.orders import (
     ReplaceRequest,
 )
 from htfi.execution.fix.events import NotSent
+from htfi.execution.fix.mass_cancels import MassCancel, mass_name
 from htfi.execution.fix.messages import FixMessage
 from htfi.execution.fix.order_codes import Composed
 from htfi.execution.fix.venue_orders import NOT_SENT, VenueOrders
@@ -53,6 +54,7 @@ class LiveVenueLink:
         self._session, self._orders, self._recorded, self._turn = session, orders, recorded, turn
         self._settings = session.endpoint.orders
         self._sent_ids = {message.get(11) for message in sent}
+        self._sent_masses = {one.get(11): one.get(55) for one in sent if one.msg_type == "q"}  # → instrument
         for message in sent:
             orders.note_number(message.sequence or 0, message.get(11))
         self._view = MarketView(name)
@@ -101,6 +103,57 @@ class LiveVenueLink:
             return
         self._orders.note_number(number, cl_ord_id)
         self._answers_by_s = time.monotonic() + self._settings.answer_wait_s
+
+    def cancel_together(self, requests: Sequence[CancelRequest]) -> None:
+        """Cancel by as few messages as reach no other order. Raises: DependencyUnavailable."""
+        masses, single = self._masses_of(requests)
+        for mass in masses:
+            self._send_mass(mass)
+        for one in single:
+            self.send(one)
+
+    def _masses_of(
+        self, requests: Sequence[CancelRequest]
+    ) -> tuple[list[MassCancel], Sequence[CancelRequest]]:
+        """Mass cancels and single ones: as they were sent when the run did this before, else as few as can be."""
+        if not self._settings.mass_cancel:
+            return [], requests
+        if not self._recorded.holds_newest:
+            return self._orders.plan_mass_cancels(requests)
+        masses: list[MassCancel] = []
+        left = {one.cl_ord_id: one for one in requests}
+        for first in requests:
+            name = mass_name(first)
+            symbol = self._sent_masses.get(self._orders.full_id(name))
+            if symbol is not None:
+                instrument_of = self._orders.instrument_of
+                reached = [one for one in left.values() if symbol in ("", instrument_of(one.order_id))]
+                masses.append(MassCancel(name, symbol, tuple(reached)))
+                for one in reached:
+                    del left[one.cl_ord_id]
+        return masses, list(left.values())
+
+    def _send_mass(self, mass: MassCancel) -> None:
+        composed = self._orders.compose_mass_cancel(mass)
+        self._answers_by_s = time.monotonic() + self._settings.answer_wait_s
+        if self._orders.full_id(mass.name) in self._sent_ids:
+            return
+        number = posted(self._session, composed, 0.0 if self._is_given_up else self._settings.logon_wait_s)
+        self._is_given_up = isinstance(number, NotSent)
+        if isinstance(number, NotSent):
+            for one in mass.cancels:
+                self._refuse(one, f"{self._session.name} is down: {self._session.why_down}")
+            return
+        self._orders.note_mass_number(number, mass)
+
+    def send_singly(self) -> bool:
+        """Send the cancels of mass cancels that were refused, or that nobody answered in time; whether any was."""
+        if self._orders.has_mass_open and not self.answer_wait_s:
+            self._orders.fall_back()
+        singles, self._orders.single_cancels = self._orders.single_cancels, []
+        for one in singles:
+            self.send(one)
+        return bool(singles)
 
     def next_market(self, until_ns: int) -> MarketSnapshot | None:
         """Market data of the feed by an instant."""
@@ -206,6 +259,14 @@ class LiveVenues:
         """Send a request to the venue of its order, or refuse it where its session does not come back in time."""
         self._link_of(request).send(request)
 
+    def cancel_together(self, requests: Sequence[CancelRequest]) -> None:
+        """Cancel orders, those of each venue by as few messages as reach no other order."""
+        by_link: dict[str, list[CancelRequest]] = {}
+        for one in requests:
+            by_link.setdefault(self._venue_of_order[one.order_id], []).append(one)
+        for name, cancels in by_link.items():
+            self._by_name[name].cancel_together(cancels)
+
     def next(self, until_ns: int) -> OrderEvent | None:
         """Market data, then what this turn of the run has recorded, then what has come; waits for open answers."""
         for link in self._links:
@@ -222,9 +283,17 @@ class LiveVenues:
                 event = link.next_in_hand(until_ns)
                 if event is not None:
                     return event
+            if self._send_singly():
+                continue
             wait_s = max(link.answer_wait_s for link in self._links)
-            if not wait_s or not wait_for_message([link.session for link in self._links], wait_s):
+            is_over = not wait_s or not wait_for_message([link.session for link in self._links], wait_s)
+            if is_over and not self._send_singly():
                 return None
+
+    def _send_singly(self) -> bool:
+        """Send what follows mass cancels that were in vain; whether there was any."""
+        num_sent = sum(link.send_singly() for link in self._links)
+        return num_sent > 0
 
     def cancels(self, at_ns: int) -> list[MassCancelRequest]:
         """What interruptions of sessions have cancelled."""

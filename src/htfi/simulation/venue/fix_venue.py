@@ -14,6 +14,7 @@ from htfi.domain.order_scopes import covers
 from htfi.domain.order_states import IllegalTransition, OrderState, OrderStatus, advance
 from htfi.domain.orders import (
     CancelRejected,
+    CancelRequest,
     MarketSnapshot,
     MassCancelRequest,
     NewOrder,
@@ -131,7 +132,7 @@ class FixVenue:
             return [business_reject(message, 5, request.why)]
         self._now_ns = max(self._now_ns, request.at_ns)
         if isinstance(request, MassCancelRequest):
-            self._cancel_all(request, "mass cancel")
+            self._take_mass_cancel(request)
             return [_mass_cancel_report(message), *self._reports_at_once()]
         cl_ord_id = message.get(11)
         if cl_ord_id in self._order_ids:
@@ -146,6 +147,12 @@ class FixVenue:
         self._order_ids[cl_ord_id] = request.order_id
         self._venue.send(request)
         return self._reports_at_once()
+
+    def _take_mass_cancel(self, request: MassCancelRequest) -> None:
+        """Cancel each open order that it reaches, as a request of its own would."""
+        for order_id, context in self._contexts.items():
+            if context.state.is_open and covers(request, context.order):
+                self._venue.send(CancelRequest(at_ns=request.at_ns, order_id=order_id))
 
     def _cancel_all(self, request: MassCancelRequest, why: str) -> None:
         for order_id, context in self._contexts.items():
@@ -173,6 +180,8 @@ class FixVenue:
         if isinstance(event, MarketSnapshot):
             self._markets[event.instrument] = event
             return [snapshot_message(event, "", self._dictionary)] if self._is_clocked else []
+        if isinstance(event, CancelRejected) and not event.cl_ord_id:
+            return []  # a mass cancel came too late for it
         assert isinstance(event, Report)
         context = self._contexts.get(event.order_id)
         assert context is not None, "a report on an order that did not come by FIX"
