@@ -4,7 +4,7 @@ What comes back is recorded before anything acts on it. The gate's state follows
 record gives it again: market data is recorded where an order is judged by it, and now and then for the collar's window.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from htfi.domain.order_scopes import covers
@@ -104,20 +104,29 @@ class OrderEntry:
                 self._venues[self._venue_of(request)].send(request)
         return verdicts
 
-    def receive(self, reports: Sequence[OrderEvent]) -> list[OrderEvent]:
-        """Record and apply what venues report; what was not known before, with what follows from it.
+    def receive(
+        self, reports: Sequence[OrderEvent], after: Callable[[OrderEvent], None] | None = None
+    ) -> list[OrderEvent]:
+        """Record and apply what venues report; what was not known before, with what follows from it. `after` is given
+        each report once the state has taken it in; it sends nothing.
 
         A repeated fill is left out. A report that no state allows, or on an order that nobody sent, is recorded as an
         alert; a fill that no state allows, late or of too many lots, is recorded too and counts: it was traded.
         """
         taken: list[OrderEvent] = []
+        num_recorded = 0
         for report in reports:
-            if isinstance(report, MarketSnapshot):
+            if not isinstance(report, MarketSnapshot):
+                taken += self._taken(report)
+            else:
+                if num_recorded < len(taken):  # market data may be recorded at once, in its turn
+                    self._record.append(taken[num_recorded:])
+                    num_recorded = len(taken)
                 self.observe(report)
-                continue
-            taken += self._taken(report)
-        if taken:
-            self._record.append(taken)
+            if after is not None:
+                after(report)
+        if num_recorded < len(taken):
+            self._record.append(taken[num_recorded:])
         return taken
 
     def cancel_all(self, request: MassCancelRequest) -> list[EntryVerdict]:
@@ -141,6 +150,13 @@ class OrderEntry:
     def open_orders(self) -> list[LiveOrder]:
         """Orders that a venue may still fill."""
         return [order for order in self.state.orders.values() if order.state.is_open]
+
+    def next_reports(self, until_ns: int, max_reports: int) -> list[OrderEvent]:
+        """So many of them at most, which are recorded together."""
+        found: list[OrderEvent] = []
+        while len(found) < max_reports and (event := self.next_report(until_ns)) is not None:
+            found.append(event)
+        return found
 
     def next_report(self, until_ns: int) -> OrderEvent | None:
         """The next of all venues' events that has arrived by an instant."""

@@ -193,19 +193,26 @@ class ParentWorker:
         """When something may have to be done next; None where nothing is worked."""
         return min((one.wake_ns for one in self._worked.values()), default=None)
 
-    def run_until(self, until_ns: int, after: Callable[[int], None] = lambda _: None) -> None:
+    def run_until(
+        self,
+        until_ns: int,
+        after: Callable[[int], None] = lambda _: None,
+        max_reports: Callable[[], int] = lambda: 1,
+    ) -> None:
         """Take in what venues report by an instant, and do what becomes due, in order of time.
 
-        `after` is called after each of them with its instant.
+        `after` is called after each of them with its instant; `max_reports` says how many may be taken together: more
+        than one where all that come are of one instant.
         """
         while True:
             wake_ns = self.next_wake_ns()
             is_due = wake_ns is not None and wake_ns <= until_ns
-            event = self._entry.next_report(wake_ns if is_due and wake_ns is not None else until_ns)
-            if event is not None:
-                self._entry.receive([event])
-                self.take(event)
-                after(event.at_ns)
+            reports = self._entry.next_reports(
+                wake_ns if is_due and wake_ns is not None else until_ns, max_reports()
+            )
+            if reports:
+                self._entry.receive(reports, self.take)
+                after(reports[-1].at_ns)
             elif is_due and wake_ns is not None:
                 self.act(wake_ns)
                 after(wake_ns)

@@ -45,6 +45,7 @@ from htfi.pipeline.ports import EventFeed, Position
 
 SESSION_S = 6.5 * 3600  # of a trading day
 DAYS_A_YEAR = 252
+MAX_REPORTS = 1_024  # that are taken in, and recorded, together
 RUN_ENDS = "the run ends"  # why what is open then is cancelled
 KEPT_SHARE = 0.1  # of an order: by how much a newer target may differ before it is worked anew
 
@@ -430,17 +431,27 @@ class Trader:
             account=config.account,
         )
 
+    @property
+    def _max_reports(self) -> int:
+        """How many reports are taken together: one where something waits for it, or where it is taken again."""
+        is_replaying = self._recorded is not None and self._recorded.is_replaying
+        return 1 if self._waiting or is_replaying else MAX_REPORTS
+
     def _deliver(self, until_ns: int) -> None:
         """Take in what the venue has reported by an instant; targets that waited for it go on."""
         if self._worker is not None:
-            self._worker.run_until(until_ns, lambda at_ns: self._pursue(at_ns) if self._waiting else None)
+            self._worker.run_until(
+                until_ns,
+                lambda at_ns: self._pursue(at_ns) if self._waiting else None,
+                lambda: 1 if self._recorded is None else self._max_reports,
+            )
             return
-        while (event := self.entry.next_report(until_ns)) is not None:
-            self.entry.receive([event])
+        while reports := self.entry.next_reports(until_ns, self._max_reports):
+            self.entry.receive(reports)
             if self._waiting and not isinstance(
-                event, CancelRejected
+                reports[-1], CancelRejected
             ):  # it would be refused again, without end
-                self._pursue(event.at_ns)
+                self._pursue(reports[-1].at_ns)
 
 
 class TradedFeed:

@@ -86,15 +86,15 @@ class SessionThread:
         self._thread.start()
         return sent
 
-    def post(self, composed: Composed) -> int | NotSent:
-        """Write a message down and send it: its number, or why it was not sent.
+    def post(self, messages: Sequence[Composed]) -> list[int] | NotSent:
+        """Write messages down together and send them: their numbers, or why none was sent.
 
         Raises: InvalidInput; DependencyUnavailable where the journal cannot be written, or the session has failed.
         """
         self._check()
         assert self._loop is not None, "post before start"
         try:
-            return asyncio.run_coroutine_threadsafe(self._send(composed), self._loop).result(_POST_S)
+            return asyncio.run_coroutine_threadsafe(self._send(messages), self._loop).result(_POST_S)
         except (TimeoutError, RuntimeError) as error:  # its event loop has ended, or hangs
             self._check()
             raise DependencyUnavailable(f"{self.name} does not take messages any more") from error
@@ -185,8 +185,8 @@ class SessionThread:
                 self._error = error
                 self._changed.notify_all()
 
-    async def _send(self, composed: Composed) -> int | NotSent:
-        return self._runner.send(*composed)
+    async def _send(self, messages: Sequence[Composed]) -> list[int] | NotSent:
+        return self._runner.send_all(messages)
 
     def _wait(self, is_so: Callable[[], bool], wait_s: float) -> None:
         """With the condition held."""

@@ -143,13 +143,13 @@ class SteppedVenueLink:
                     "inputs: the inputs, the settings or the code changed since; use a new folder for the run"
                 )
             return message.sequence or 0
-        number = posted(self._session, composed, self._settings.logon_wait_s)
-        if isinstance(number, NotSent):
+        numbers = posted(self._session, [composed], self._settings.logon_wait_s)
+        if isinstance(numbers, NotSent):
             raise DependencyUnavailable(
                 f"{self._session.name} is down ({self._session.why_down}): start the venue with "
                 "`htfi venue serve` and run the same command again"
             )
-        return number
+        return numbers[0]
 
 
 def _body(message: FixMessage, session: SessionThread) -> list[tuple[int, str]]:

@@ -77,40 +77,54 @@ class LiveVenueLink:
         if snapshot is not None:
             self._markets.append(snapshot)
 
-    def send(self, request: VenueRequest) -> None:
-        """Send a request, or refuse it where the session does not come back in time. Raises: DependencyUnavailable."""
+    def send(self, *requests: VenueRequest) -> None:
+        """Send requests, together, or refuse them where the session does not come back in time.
+
+        Raises: DependencyUnavailable.
+        """
+        composed: dict[str, Composed] = {}
+        wanted: dict[str, VenueRequest] = {}
+        for request in requests:
+            cl_ord_id = self._orders.cl_ord_id(request)
+            try:
+                message = self._orders.compose(request)
+            except InvalidInput as error:
+                self._refuse(request, str(error))
+                continue
+            if cl_ord_id in self._sent_ids:
+                continue
+            is_cancel = isinstance(request, CancelRequest)
+            if self._recorded.is_replaying or (self._recorded.holds_newest and not is_cancel):
+                self._refuse(request, "the run ended before it left")
+                continue
+            composed[cl_ord_id], wanted[cl_ord_id] = message, request
+        if not composed:
+            return
         try:
-            composed = self._orders.compose(request)
+            numbers = self._post(*composed.values())
         except InvalidInput as error:
-            self._refuse(request, str(error))
+            for request in wanted.values():
+                self._refuse(request, str(error))
             return
-        cl_ord_id = self._orders.cl_ord_id(request)
-        if cl_ord_id in self._sent_ids:
+        if isinstance(numbers, NotSent):
+            for request in wanted.values():
+                self._refuse(request, f"{self._session.name} is down: {self._session.why_down}")
             return
-        is_cancel = isinstance(request, CancelRequest)
-        if self._recorded.is_replaying or (self._recorded.holds_newest and not is_cancel):
-            self._refuse(request, "the run ended before it left")
-            return
-        wait_s = 0.0 if self._is_given_up else self._settings.logon_wait_s
-        try:
-            number = posted(self._session, composed, wait_s)
-        except InvalidInput as error:
-            self._refuse(request, str(error))
-            return
-        self._is_given_up = isinstance(number, NotSent)
-        if isinstance(number, NotSent):
-            self._refuse(request, f"{self._session.name} is down: {self._session.why_down}")
-            return
-        self._orders.note_number(number, cl_ord_id)
+        for number, cl_ord_id in zip(numbers, composed, strict=True):
+            self._orders.note_number(number, cl_ord_id)
         self._answers_by_s = time.monotonic() + self._settings.answer_wait_s
+
+    def _post(self, *composed: Composed) -> list[int] | NotSent:
+        numbers = posted(self._session, composed, 0.0 if self._is_given_up else self._settings.logon_wait_s)
+        self._is_given_up = isinstance(numbers, NotSent)
+        return numbers
 
     def cancel_together(self, requests: Sequence[CancelRequest]) -> None:
         """Cancel by as few messages as reach no other order. Raises: DependencyUnavailable."""
         masses, single = self._masses_of(requests)
         for mass in masses:
             self._send_mass(mass)
-        for one in single:
-            self.send(one)
+        self.send(*single)
 
     def _masses_of(
         self, requests: Sequence[CancelRequest]
@@ -138,21 +152,19 @@ class LiveVenueLink:
         self._answers_by_s = time.monotonic() + self._settings.answer_wait_s
         if self._orders.full_id(mass.name) in self._sent_ids:
             return
-        number = posted(self._session, composed, 0.0 if self._is_given_up else self._settings.logon_wait_s)
-        self._is_given_up = isinstance(number, NotSent)
-        if isinstance(number, NotSent):
+        numbers = self._post(composed)
+        if isinstance(numbers, NotSent):
             for one in mass.cancels:
                 self._refuse(one, f"{self._session.name} is down: {self._session.why_down}")
             return
-        self._orders.note_mass_number(number, mass)
+        self._orders.note_mass_number(numbers[0], mass)
 
     def send_singly(self) -> bool:
         """Send the cancels of mass cancels that were refused, or that nobody answered in time; whether any was."""
         if self._orders.has_mass_open and not self.answer_wait_s:
             self._orders.fall_back()
         singles, self._orders.single_cancels = self._orders.single_cancels, []
-        for one in singles:
-            self.send(one)
+        self.send(*singles)
         return bool(singles)
 
     def next_market(self, until_ns: int) -> MarketSnapshot | None:
@@ -320,16 +332,16 @@ class LiveVenues:
         return self._by_name[self._venue_of_order[request.order_id]]
 
 
-def posted(session: SessionThread, composed: Composed, wait_s: float) -> int | NotSent:
-    """The number of a message that was sent, as soon as the session is there, or why it was not in time."""
+def posted(session: SessionThread, messages: Sequence[Composed], wait_s: float) -> list[int] | NotSent:
+    """The numbers of messages that were sent, as soon as the session is there, or why they were not in time."""
     deadline_s = time.monotonic() + wait_s
-    number = session.post(composed)
-    while isinstance(number, NotSent):
+    numbers = session.post(messages)
+    while isinstance(numbers, NotSent):
         left_s = deadline_s - time.monotonic()
         if left_s <= 0 or not session.wait_for_logon(left_s):
             break
-        number = session.post(composed)
-    return number
+        numbers = session.post(messages)
+    return numbers
 
 
 def _is_not_sent(event: OrderEvent) -> bool:
