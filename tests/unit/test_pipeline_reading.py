@@ -93,7 +93,7 @@ def columns_of(bars: list[Bar], as_of_ns: int, rooms: Components, terms: RunCont
 
 
 def test_series_share_the_moments_deadline_and_those_left_over_are_read_later() -> None:
-    from htfi.pipeline.decide import plan_readings
+    from htfi.pipeline.reading_plans import plan_readings
     from htfi.wiring.loop import build_components
     from htfi.wiring.settings import load_settings, override
 
@@ -124,7 +124,7 @@ def test_series_share_the_moments_deadline_and_those_left_over_are_read_later() 
 
 
 def test_among_many_series_each_is_read_in_its_turn() -> None:
-    from htfi.pipeline.decide import plan_readings
+    from htfi.pipeline.reading_plans import plan_readings
     from htfi.wiring.loop import build_components
     from htfi.wiring.settings import load_settings, override
 

@@ -27,7 +27,7 @@ from htfi.governance.breakers.observations import BreakerObservation, observe_de
 from htfi.pipeline.amendments import PendingAmendment, judge_amendment, released_decision
 from htfi.pipeline.breakers import observe_point
 from htfi.pipeline.components import Components, RunContext
-from htfi.pipeline.decide import decide_series, plan_deep_readings, plan_readings, read_news, weigh_views
+from htfi.pipeline.decide import decide_series, read_news, weigh_views
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.late_views import LateView, LateViews
 from htfi.pipeline.news_triggers import NewsTriggers
@@ -36,6 +36,7 @@ from htfi.pipeline.operator_actions import HeldNewsStore, NullHeldNews
 from htfi.pipeline.point import PointColumns, open_point
 from htfi.pipeline.ports import EventFeed
 from htfi.pipeline.reading_influence import can_move_forecasts
+from htfi.pipeline.reading_plans import plan_deep_readings, plan_readings
 from htfi.pipeline.recorder import DecisionRecorder
 from htfi.pipeline.series import ClosedBars, DecisionPoint, SeriesContext, split_decision_points
 

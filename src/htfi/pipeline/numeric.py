@@ -5,11 +5,23 @@ What a release needs is made in columns; a decision as an object is made of its 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import Decision, PolicyOutcome, PolicyVerdict, decision_id
+from htfi.domain.decision import (
+    Decision,
+    FidelityPlan,
+    Forecast,
+    NewsTilt,
+    NewsView,
+    PolicyOutcome,
+    PolicyVerdict,
+    Rationale,
+    decision_id,
+)
+from htfi.domain.events import News
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import PolicyColumns, PolicyFacts, apply_rules, judge_rows, quote_gap, with_holds
 from htfi.narrative.rationale.choice import MAX_EQUAL_SPREAD, OPENINGS, choose_openings
@@ -120,20 +132,6 @@ class _NumericRows:
         columns, shared, judgement = self.columns, self.shared, self.judged.at(row)
         bar, features = columns.bars[row], columns.market.features_at(row)
         forecast = columns.forecasts.item(row)
-        low, high = forecast.central_band
-        rationale = state_rationale(
-            symbol=bar.symbol,
-            regime=columns.market.regime(row),
-            width=high - low,
-            as_of_ns=columns.as_of_ns,
-            previous_width=columns.previous_width_at(row),
-            last_return=features.get("return_last"),
-            last_sigmas=features.get("return_sigmas"),
-            drivers=columns.drivers_at(row),
-            has_usual=columns.has_usual(row),
-            is_led=is_led_by_one(forecast.first_shares.values()),
-            plan=columns.plan(row),
-        )
         return Decision(
             id=decision_id(columns.series[row], columns.as_of_ns),
             symbol=bar.symbol,
@@ -148,11 +146,44 @@ class _NumericRows:
             features=features,
             forecast=forecast,
             view=None,
-            rationale=rationale,
+            rationale=row_rationale(columns, row, forecast, columns.plan(row)),
             circumstances=columns.circumstances(row),
             verdict=judgement.verdict,
             governance=judgement.governance,
         )
+
+
+class _NewsStated(TypedDict, total=False):
+    """What a rationale states of news: see `state_rationale`."""
+
+    headlines: Sequence[News]
+    view: NewsView | None
+    tilt: NewsTilt | None
+    deepening: bool
+    consulting: bool
+    suspected: bool
+
+
+def row_rationale(
+    columns: PointColumns, row: int, forecast: Forecast, plan: FidelityPlan, **news: Unpack[_NewsStated]
+) -> Rationale:
+    """The rationale of a row's decision as it is stated: what its numbers say, and of news what is given."""
+    low, high = forecast.central_band
+    features = columns.market.features_at(row)
+    return state_rationale(
+        symbol=columns.bars[row].symbol,
+        regime=columns.market.regime(row),
+        width=high - low,
+        as_of_ns=columns.as_of_ns,
+        previous_width=columns.previous_width_at(row),
+        last_return=features.get("return_last"),
+        last_sigmas=features.get("return_sigmas"),
+        drivers=columns.drivers_at(row),
+        has_usual=columns.has_usual(row),
+        is_led=is_led_by_one(forecast.first_shares.values()),
+        plan=plan,
+        **news,
+    )
 
 
 def _judged(columns: PointColumns, governed: PointFacts, policy: PolicyConfig, version: str) -> JudgedRows:

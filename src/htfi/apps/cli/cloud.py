@@ -66,18 +66,13 @@ def command(
 
     require_extra("htfi cloud", "cluster", "grpc")
     from htfi.apps.cli.nonblocking import nonblocking_output
-    from htfi.apps.cli.run import adapted
+    from htfi.apps.cli.run import served_settings
     from htfi.apps.cli.view.cloud import CloudViewModel, open_cloud_view
     from htfi.apps.cli.view.counters import cloud_counters
     from htfi.wiring.cluster.cloud import open_cloud
     from htfi.wiring.cluster.options import add_cloud
-    from htfi.wiring.sandbox.serving import serve_promoted
 
-    served = serve_promoted(
-        settings_file, governance, lambda settings: adapted(settings, bar=None, target=target, draft=draft)
-    )
-    for line in served.lines:
-        click.echo(f"htfi: {line}", err=True)
+    served = served_settings(settings_file, governance, target=target, draft=draft)
     settings = add_cloud(
         served.settings, name, listen=listen, clouds=clouds, certs=certs, residency=residency, probes=probes
     )

@@ -90,16 +90,11 @@ def command(
     from htfi.domain.errors import require_extra
 
     require_extra("htfi edge", "cluster", "grpc")
-    from htfi.apps.cli.run import adapted, execute_run
+    from htfi.apps.cli.run import execute_run, served_settings
     from htfi.wiring.cluster.edge import open_edge
     from htfi.wiring.cluster.options import add_edge
-    from htfi.wiring.sandbox.serving import serve_promoted
 
-    served = serve_promoted(
-        settings_file, governance, lambda settings: adapted(settings, bar=bar, target=target, draft=draft)
-    )
-    for line in served.lines:
-        click.echo(f"htfi: {line}", err=True)
+    served = served_settings(settings_file, governance, bar=bar, target=target, draft=draft)
     settings = served.settings
     group = leader_group if leader_group is not None else former_group
     settings = add_edge(settings, name, clouds=clouds, certs=certs, leader_group=group, probes=probes)

@@ -35,8 +35,14 @@ from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 if TYPE_CHECKING:
+    from htfi.apps.cli.view.state import RunCounters
+    from htfi.wiring.cluster.edge import EdgeNode
+    from htfi.wiring.control import DeadMansSwitch
     from htfi.wiring.outputs import OutputFile
+    from htfi.wiring.run import OpenRun
+    from htfi.wiring.sandbox.serving import ServedSettings
     from htfi.wiring.settings import Settings
+    from htfi.wiring.trading import OpenOrders
 
 EPILOG = """\b
 Examples:
@@ -104,15 +110,8 @@ def command(
     decisions.jsonl as --outputs says, the quarantine and report.html.
     """
     from htfi.apps.cli.run import execute_run
-    from htfi.wiring.sandbox.serving import serve_promoted
 
-    served = serve_promoted(
-        settings_file,
-        governance,
-        lambda settings: adapted(settings, bar=bar, target=target, draft=draft, rule=rule),
-    )
-    for line in served.lines:
-        click.echo(f"htfi: {line}", err=True)
+    served = served_settings(settings_file, governance, bar=bar, target=target, draft=draft, rule=rule)
     execute_run(
         served.settings,
         files,
@@ -147,13 +146,30 @@ def adapted(
     return settings
 
 
-if TYPE_CHECKING:
-    from htfi.apps.cli.view.state import RunCounters
-    from htfi.wiring.cluster.edge import EdgeNode
-    from htfi.wiring.control import DeadMansSwitch
-    from htfi.wiring.run import OpenRun
-    from htfi.wiring.settings import Settings
-    from htfi.wiring.trading import OpenOrders
+def served_settings(
+    file: Path | None,
+    governance: Path | None,
+    *,
+    target: str | None,
+    draft: str | None,
+    bar: str | None = None,
+    rule: str | None = None,
+) -> "ServedSettings":
+    """What a file says, then what is promoted, then what the command line says; tells the user what is promoted.
+
+    Raises: InvalidInput; IntegrityError where something promoted is missing or altered.
+    """
+    from htfi.wiring.sandbox.serving import serve_promoted
+
+    served = serve_promoted(
+        file,
+        governance,
+        lambda settings: adapted(settings, bar=bar, target=target, draft=draft, rule=rule),
+    )
+    for line in served.lines:
+        click.echo(f"htfi: {line}", err=True)
+    return served
+
 
 EXIT_INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
 STOP_S = 120.0  # from the signal: the item in hand, a reading in depth included, and saving the state

@@ -103,17 +103,10 @@ def command(
     follow: then nothing leaves this machine. With --venue they go to a counterparty by FIX. Without files it trades the
     embedded sample.
     """
-    from htfi.apps.cli.run import adapted, execute_run
-    from htfi.wiring.sandbox.serving import serve_promoted
+    from htfi.apps.cli.run import execute_run, served_settings
     from htfi.wiring.settings import override, with_venues
 
-    served = serve_promoted(
-        settings_file,
-        governance,
-        lambda settings: adapted(settings, bar=bar, target=target, draft=draft),
-    )
-    for line in served.lines:
-        click.echo(f"htfi: {line}", err=True)
+    served = served_settings(settings_file, governance, bar=bar, target=target, draft=draft)
     settings = served.settings
     if capital is not None:
         settings = override(settings, "trading", capital=capital)
