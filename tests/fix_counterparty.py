@@ -63,6 +63,7 @@ def trade_some(venue: "Counterparty", message: FixMessage) -> list[Composed]:
     answers = [acknowledged(message, number)]
     if message.get(59) != "3":
         return answers
+    venue.gone.add(message.get(11))
     half = (int(message.get(38)) + 1) // 2
     answers.append(report(message, f"E{number}", "F", f32=str(half), f31=message.get(44), f14=str(half)))
     if half < int(message.get(38)):
@@ -97,6 +98,11 @@ def leave_open(venue: "Counterparty", message: FixMessage) -> list[Composed]:
     if message.get(41) not in venue.orders:
         return [too_late(venue, message)]
     return [report(message, f"C{number}", "4", f41=message.get(41))]
+
+
+def trade_some_and_cancel_all(venue: "Counterparty", message: FixMessage) -> list[Composed]:
+    """As `trade_some`, and it takes mass cancels."""
+    return trade_some(venue, message) if message.msg_type == "D" else mass_cancelled(venue, message)
 
 
 @dataclass

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from test_trade_killed import Outcome, outcome
 
-from fix_counterparty import Counterparty, counterparty, trade_some
+from fix_counterparty import Counterparty, counterparty, trade_some, trade_some_and_cancel_all
 from fix_venue import VenueProcess, free_port, orders_of, write_session
 from htfi.adapters.stores.order_log import ORDERS, read_order_log
 from htfi.domain.orders import NewOrder, OrderFilled, OrderRejected, ParentOrder, RejectedBy
@@ -139,10 +139,10 @@ def test_a_run_at_two_live_venues_killed_at_random_instants_holds_what_they_fill
     words = words_of(market, tmp_path / "run", *sessions_of(tmp_path))
     with ExitStack() as closing:
         venues: list[Counterparty] = []
-        for name in NAMES:
+        for name, answer in zip(NAMES, (trade_some, trade_some_and_cancel_all), strict=True):
             port, orders = free_port(), f'logon_wait_s = 60.0\nvenue = "{name}"'
             write_session(tmp_path / f"{name}.toml", port, is_venue=False, orders=orders, name=name)
-            venues.append(closing.enter_context(counterparty(tmp_path, port, trade_some, name)))
+            venues.append(closing.enter_context(counterparty(tmp_path, port, answer, name)))
         ends = list[int]()
         for _ in range(num_kills):
             point = rng.choice(("orders", "message is sent", "message is written"))

@@ -32,7 +32,7 @@ Examples:
   htfi trade prices.csv --venue fix.toml --out trade3
   htfi trade prices.csv --strategy trend         by past moves
   htfi trade quotes.csv --algorithm vwap --venues venues.toml
-  htfi trade quotes.csv --algorithm vwap --venues venues.toml --venue xnys.toml --venue xnas.toml
+  htfi trade quotes.csv --algorithm twap --venue fix.toml
   htfi orders list trade1
   htfi orders positions trade1
 
