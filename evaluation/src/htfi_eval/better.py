@@ -35,6 +35,11 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
         ),
         Better.HIGHER: ("orders_per_s", "venue_events_per_s"),
     },
+    "service": {
+        Better.LOWER: (
+            "forecast_p99_ms", "forecast_p99_bare_ms", "stream_lag_p99_ms", "start_s", "page_kb",
+        ),
+    },
     "engine": {
         Better.LOWER: (
             "decode_vs_transformers", "verify8_vs_transformers", "verify16x8_vs_transformers", "decode_vs_floor",
@@ -79,6 +84,8 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     "governance": {
         Better.LOWER: (
             "stop_local_p50_ms", "stop_local_p99_ms", "stop_cluster_p50_ms", "stop_cluster_p99_ms",
+            "request_local_p50_ms", "request_local_p99_ms", "request_cluster_p50_ms", "request_cluster_p99_ms",
+            "trip_local_p50_ms", "trip_local_p99_ms", "trip_cluster_p50_ms", "trip_cluster_p99_ms",
             "checks_us_per_decision", "breakers_us_per_decision", "bundle_activation_s",
         ),
     },

@@ -26,6 +26,7 @@ from htfi.governance.bundles.bundle import (
     OfficerRoll,
     PolicyBundle,
     check_bundle,
+    check_emergency,
     parse_bundle,
     parse_officers,
     read_note,
@@ -142,6 +143,7 @@ def draft_bundle(
     start_ns = now_ns if valid_from_ns is None else valid_from_ns
     head = BundleHead(number, newest.digest if newest is not None else "", kind, author, start_ns, expires_ns)
     drafted = parse_bundle(write_bundle(head, read_tables(_without_none(found))))
+    check_emergency(drafted, newest)
     _check_breakers(drafted)
     return drafted
 
@@ -228,6 +230,7 @@ def propose_bundle(folder: Path, file: Path, clock: Clock | None = None) -> Bund
             f"{file}: no officer has signed it: sign it with `htfi policy sign {file} --key FILE`"
         )
     _check_follows(folder, found.bundle)
+    check_emergency(found.bundle, newest_quorum(read_entries(folder)))
     _check_breakers(found.bundle)
     write_text(bundle_path(folder, found.bundle.head.number), content)
     head = found.bundle.head

@@ -226,15 +226,16 @@ def check_bundle(
         )
     if head.expires_ns is not None and head.expires_ns <= now_ns:
         raise InvalidInput(f"bundle {head.number} expired at {format_ns(head.expires_ns)}: draft a new one")
-    if head.kind is BundleKind.EMERGENCY:
-        _check_emergency(bundle, newest)
+    check_emergency(bundle, newest)
     return bundle, signers
 
 
-def _check_emergency(bundle: PolicyBundle, newest: PolicyBundle | None) -> None:
-    """Raises: InvalidInput unless it only tightens, and ends."""
+def check_emergency(bundle: PolicyBundle, newest: PolicyBundle | None) -> None:
+    """Raises: InvalidInput where it is an emergency bundle and does not only tighten, or does not end."""
+    if bundle.head.kind is not BundleKind.EMERGENCY:
+        return
     if bundle.head.expires_ns is None:
-        raise InvalidInput("an emergency bundle must expire: set bundle.expires")
+        raise InvalidInput("an emergency bundle must expire: draft it with --expires")
     before = newest.tables if newest is not None else BundleTables()
     loose = [one.name for one in changes(before, bundle.tables) if one.kind is not ChangeDirection.TIGHTER]
     if loose:
