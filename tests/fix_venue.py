@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,11 +39,35 @@ def write_session(
     return path
 
 
+def write_price_sessions(
+    folder: Path,
+    symbols: Sequence[str],
+    version: str = "FIX.4.4",
+    *,
+    orders: str = "shares_clock = true\ncancel_on_disconnect = false",
+    prices: str = 'stamp = "row"\nend_at_close = true',
+) -> tuple[Path, Path]:
+    """The files of a venue with prices of its own and of its client."""
+    port = free_port()
+    venue = write_session(folder / "venue.toml", port, is_venue=True, version=version, orders=orders)
+    client = write_session(folder / "fix.toml", port, is_venue=False, version=version, orders=orders)
+    venue.write_text(f'{venue.read_text()}[market_data]\ntarget = "PRICES"\n')
+    client.write_text(
+        f'{client.read_text()}[market_data]\nsender = "PRICES"\nsymbols = {json.dumps(list(symbols))}\n{prices}\n'
+    )
+    return venue, client
+
+
 @contextmanager
 def served(
-    path: Path, settings_file: Path | None = None, venues_file: Path | None = None
+    path: Path,
+    settings_file: Path | None = None,
+    prices: Sequence[Path] = (),
+    pace: float | None = None,
+    *,
+    venues_file: Path | None = None,
 ) -> Generator[list[str]]:
-    """The venue of a TOML file on a thread; the lines that it shows."""
+    """The venue of a TOML file on a thread, with prices of its own where some are named; the lines that it shows."""
     lines: list[str] = []
     is_listening = threading.Event()
 
@@ -54,7 +78,8 @@ def served(
     settings = load_settings(settings_file)
     if venues_file is not None:
         settings = with_venues(settings, venues_file)
-    server = open_venue_server(path, settings, show)
+    files = [str(one) for one in prices]
+    server = open_venue_server(path, settings, show, files, pace=pace)
     thread = threading.Thread(target=server.serve)
     thread.start()
     assert is_listening.wait(20)
@@ -69,14 +94,14 @@ def served(
 class VenueProcess:
     """`htfi venue serve FILE` as a process, which may be killed and started again."""
 
-    def __init__(self, path: Path, name: str = "XSIM", *more: object) -> None:
-        self._words = ["venue", "serve", str(path), "--quiet", *map(str, more)]
-        self._name = name
+    def __init__(self, path: Path, *more: str, name: str = "XSIM") -> None:
+        """`more` words follow the file."""
+        self._path, self._more, self._name = path, more, name
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "htfi", *self._words],
+            [sys.executable, "-m", "htfi", "venue", "serve", str(self._path), *self._more, "--quiet"],
             stdout=subprocess.PIPE,
             text=True,
         )

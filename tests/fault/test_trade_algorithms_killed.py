@@ -78,8 +78,8 @@ def served(folder: Path, market: Path) -> Iterator[list[VenueProcess]]:
             port, orders = free_port(), f'{STEPPED}\nvenue = "{name}"'
             write_session(folder / f"{name}.toml", port, is_venue=False, orders=orders, name=name)
             path = write_session(folder / f"{name}-venue.toml", port, is_venue=True, orders=orders, name=name)
-            more = ("--settings", market / "settings.toml", "--venues", market / "venues.toml")
-            venues.append(VenueProcess(path, name, *more))
+            more = ("--settings", str(market / "settings.toml"), "--venues", str(market / "venues.toml"))
+            venues.append(VenueProcess(path, *more, name=name))
             venues[-1].start()
         yield venues
     finally:

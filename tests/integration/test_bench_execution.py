@@ -9,7 +9,8 @@ from click.testing import CliRunner
 from htfi.apps.cli.main import cli
 
 
-def test_quick_run_has_every_figure(tmp_path: Path) -> None:
+def test_quick_run_has_every_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("htfi_eval.bench.execution.nautilus.is_installed", lambda _: False)
     file = tmp_path / "execution.json"
     done = CliRunner().invoke(
         cli, ["bench", "execution", "orders", "venue", "cancels", "--quick", "--json", str(file)]
@@ -19,6 +20,7 @@ def test_quick_run_has_every_figure(tmp_path: Path) -> None:
     promised = {"orders_per_s", "tick_to_order_p99_ms", "cancel_1000_ms", "venue_events_per_s"}
     assert set(metrics) == promised | {"fix_cancel_1000_ms"}
     assert all(value > 0 for value in metrics.values())
+    assert "No figure of NautilusTrader: it is not installed" in " ".join(done.output.split())
 
 
 def test_quick_run_of_fix_has_our_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,4 +32,7 @@ def test_quick_run_of_fix_has_our_share(tmp_path: Path, monkeypatch: pytest.Monk
     assert done.exit_code == 0, done.output
     metrics = json.loads(file.read_text())["metrics"]
     assert set(metrics) == {"fix_share_p50_us", "fix_share_p99_us"}
+    said = " ".join(done.output.split())
+    assert "No round trip with jspurefix: it is not installed" in said
+    assert "No round trip with QuickFIX: it is not installed" in said
     assert 0 < metrics["fix_share_p50_us"] <= metrics["fix_share_p99_us"]

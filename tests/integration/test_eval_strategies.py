@@ -9,12 +9,13 @@ from click.testing import CliRunner
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY
+from htfi.forecasting.evaluation.overfitting import return_moments
+from htfi_eval.eval.portfolio.rules import RuleResult
 from htfi_eval.eval.prices import Prices
 from htfi_eval.eval.strategies.command import command
 from htfi_eval.eval.strategies.walk import (
     DailyOutlook,
     StrategyParameters,
-    StrategyTrial,
     choose_by_year,
     try_strategies,
 )
@@ -35,7 +36,7 @@ def outlook_of(moves: np.ndarray, sigma: float = 0.01) -> DailyOutlook:
     return DailyOutlook([[outcomes] * moves.shape[1] for _ in moves])
 
 
-def tried(moves: np.ndarray, costs_bps: float = 0.0) -> dict[str, StrategyTrial]:
+def tried(moves: np.ndarray, costs_bps: float = 0.0) -> dict[str, RuleResult]:
     few: StrategyParameters = {"trend": ((63,), (5,)), "reversal": ((1,), (1,))}
     found = try_strategies(prices_of(moves), outlook_of(moves), 260, costs_bps, parameters=few)
     return {one.name: one for one in found}
@@ -73,14 +74,16 @@ def test_parameters_of_a_year_are_chosen_by_purged_days_before_it():
     lately = -steady
     lately[185:200] += 5.0  # within the 21 days and one whose positions may reach into 2003
     trials = [
-        StrategyTrial("trend", lookback, 21, returns, returns, 0.0)
+        RuleResult(
+            f"trend {lookback}/21", {"rebalance_bars": 21}, returns, returns, 0.0, return_moments(returns)
+        )
         for lookback, returns in ((21, steady), (63, lately))
     ]
-    chosen = choose_by_year(trials, years)
+    chosen = choose_by_year("trend", trials, years)
     assert chosen.chosen == {"2003": "trend 21/21"}
     assert (chosen.returns == steady[200:]).all()
     lately[20:170] += 0.02
-    assert choose_by_year(trials, years).chosen == {"2003": "trend 63/21"}
+    assert choose_by_year("trend", trials, years).chosen == {"2003": "trend 63/21"}
 
 
 def test_the_page_says_that_random_walks_make_no_money(tmp_path: Path):

@@ -95,7 +95,7 @@ def test_children_go_to_several_sessions_as_to_several_venues_on_paper(
     files = sessions(tmp_path, "XNYS", "XNAS", version=version)
     with ExitStack() as closing:
         for venue, _ in files:
-            closing.enter_context(served(venue, paper / "settings.toml", paper / "venues.toml"))
+            closing.enter_context(served(venue, paper / "settings.toml", venues_file=paper / "venues.toml"))
         clients = [word for _, client in files for word in ("--venue", client)]
         more = ("--algorithm", "vwap", "--venues", paper / "venues.toml", *clients)
         say(*words_of(paper, tmp_path / "run", *more))

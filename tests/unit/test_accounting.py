@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,9 +62,12 @@ def test_a_position_is_opened_reduced_and_turned_round() -> None:
     assert accounts.problems == []
 
 
-def test_a_bust_takes_its_fill_back() -> None:
+@pytest.mark.parametrize("stated", [10, 4, 11])
+def test_a_bust_takes_its_whole_fill_back_whatever_lots_it_states(stated: int) -> None:
     accounts = Accounts().take_all([TERMS, mark("100"), *trade(1, OrderSide.BUY, 10, "101", "1")])
-    accounts.take(FillBusted(at_ns=2, order_id="o1", exec_id="e", quantity=10))
+    accounts.take(FillBusted(at_ns=2, order_id="o1", exec_id="e", quantity=stated))
+    assert accounts.orders["o1"].state.filled == 0
+    assert accounts.problems == []
     (position,) = accounts.positions.values()
     assert (position.lots, position.cost, position.fees, position.shortfall) == (0, 0, 0, 0)
     assert accounts.num_fills == 0

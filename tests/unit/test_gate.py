@@ -30,6 +30,7 @@ from htfi.domain.orders import (
 )
 from htfi.domain.time import NS_PER_S
 from htfi.execution.gate.judging import GateCheck, judge
+from htfi.execution.gate.records import MAX_IDENTICAL_SEEN
 from htfi.execution.gate.state import GateState
 from htfi.execution.intents import CancelIntent, OrderIntent, ReplaceIntent
 
@@ -383,6 +384,34 @@ def test_exposure_counts_open_orders_and_fills(gate: Gate) -> None:
         GateCheck.ORDER_VALUE,
         GateCheck.POSITION_VALUE,
     }
+
+
+def test_orders_alike_are_counted_while_they_are_open_and_not_pushed_out_by_newer_ones() -> None:
+    gate = Gate(msgspec.structs.replace(FIRM_LIMITS, max_identical_orders=1))
+    orders = [gate.intent(f"o{number}", lots=1) for number in range(MAX_IDENTICAL_SEEN + 2)]
+    for one in orders:
+        gate.take(one.message(gate.state.instruments["ACME"]))
+    (alike,) = gate.state.recent.values()
+    assert alike.num_open == MAX_IDENTICAL_SEEN
+    gate.take(OrderCanceled(at_ns=NOW, order_id="o0"))  # it was pushed out
+    assert alike.num_open == alike.num_since(NOW) == MAX_IDENTICAL_SEEN
+    gate.take(*(OrderCanceled(at_ns=NOW, order_id=one.order_id) for one in orders[1:-1]))
+    assert alike.num_open == alike.num_since(NOW) == 1
+    assert GateCheck.IDENTICAL in gate.objections(gate.intent("more", lots=1))
+    gate.take(OrderCanceled(at_ns=NOW, order_id=orders[-1].order_id))
+    assert GateCheck.IDENTICAL not in gate.objections(gate.intent("more", lots=1))
+
+
+@pytest.mark.parametrize("stated", [1, 60, 0])
+def test_bust_takes_back_the_whole_fill_that_it_names_whatever_lots_it_states(
+    gate: Gate, stated: int
+) -> None:
+    gate.send(gate.intent("o1", lots=100))
+    gate.fill("o1", 40, exec_id="e1")
+    gate.fill("o1", 30, exec_id="e2")
+    gate.take(FillBusted(at_ns=NOW, order_id="o1", exec_id="e1", quantity=stated))
+    order = gate.state.orders["o1"].state
+    assert (order.filled, order.leaves, gate.state.positions["", "ACME"]) == (30, 70, 30)
 
 
 def test_bust_gives_back_what_the_fill_took(gate: Gate) -> None:

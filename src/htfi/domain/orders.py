@@ -24,7 +24,10 @@ class OrderSide(StrEnum):
 
     @property
     def sign(self) -> int:
-        return 1 if self is OrderSide.BUY else -1
+        return 1 if self is _BUY else -1
+
+
+_BUY = OrderSide.BUY  # to find a member by its enum takes longer than a sign may
 
 
 class OrderType(StrEnum):

@@ -8,6 +8,8 @@ the order was judged by (implementation shortfall, Perold 1988).
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from htfi.domain.order_states import IllegalTransition, OrderState, advance, count_fill
 from htfi.domain.orders import (
     AlertRaised,
@@ -207,6 +209,8 @@ class Accounts:
         if order is None:
             self._problem(event, "no order of this id was sent")
             return
+        if isinstance(event, FillBusted) and event.exec_id in order.fills:
+            event = structs.replace(event, quantity=order.fills[event.exec_id].quantity)
         state = advance(order.state, event)
         if isinstance(state, IllegalTransition):
             if not isinstance(event, OrderFilled) or event.quantity <= 0 or event.exec_id in order.fills:

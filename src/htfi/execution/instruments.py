@@ -55,7 +55,7 @@ class Instrument:
     def nearest_ticks(self, price: float, rounding: Literal["down", "up", "nearest"] = "nearest") -> int:
         """A price of the forecasting path on the grid. Raises: InvalidInput where it is no number or too large."""
         ticks = price / self.tick_size
-        if not math.isfinite(ticks) or abs(ticks) > _MAX_TICKS:
+        if not -_MAX_TICKS <= ticks <= _MAX_TICKS:  # NaN is in no bounds
             raise InvalidInput(f"{self.symbol}: a price of {price} is no price")
         nearest = round(ticks)
         if rounding == "nearest" or abs(ticks - nearest) < 1e-6:  # a float of a price on the grid

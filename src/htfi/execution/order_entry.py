@@ -7,6 +7,8 @@ record gives it again: market data is recorded where an order is judged by it, a
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec import structs
+
 from htfi.domain.order_scopes import covers
 from htfi.domain.order_states import IllegalTransition, advance
 from htfi.domain.orders import (
@@ -22,7 +24,8 @@ from htfi.domain.orders import (
     RejectedBy,
 )
 from htfi.execution.gate.audit import reasons
-from htfi.execution.gate.judging import Objection, judge
+from htfi.execution.gate.judging import judge
+from htfi.execution.gate.objections import Objection
 from htfi.execution.gate.records import LiveOrder
 from htfi.execution.gate.state import REFERENCE_STEPS, GateState
 from htfi.execution.intents import CancelIntent, Intent, OrderIntent
@@ -110,8 +113,9 @@ class OrderEntry:
         """Record and apply what venues report; what was not known before, with what follows from it. `after` is given
         each report once the state has taken it in; it sends nothing.
 
-        A repeated fill is left out. A report that no state allows, or on an order that nobody sent, is recorded as an
-        alert; a fill that no state allows, late or of too many lots, is recorded too and counts: it was traded.
+        A repeated fill is left out, and a bust has the lots of the fill that it names. A report that no state allows,
+        or on an order that nobody sent, is recorded as an alert; a fill that no state allows, late or of too many lots,
+        is recorded too and counts: it was traded.
         """
         taken: list[OrderEvent] = []
         num_recorded = 0
@@ -185,6 +189,8 @@ class OrderEntry:
             order = self.state.orders.get(report.order_id)
             if isinstance(report, OrderFilled) and order is not None and report.exec_id in order.fills:
                 return []
+            if isinstance(report, FillBusted) and order is not None and report.exec_id in order.fills:
+                report = structs.replace(report, quantity=order.fills[report.exec_id][0])
             why = self._why_strange(order, report)
             if why:
                 is_traded = isinstance(report, OrderFilled) and order is not None and report.quantity > 0

@@ -26,6 +26,7 @@ from htfi.governance.bundles.bundle import (
     OfficerRoll,
     PolicyBundle,
     check_bundle,
+    check_bundle_keys,
     check_emergency,
     parse_bundle,
     parse_officers,
@@ -201,6 +202,7 @@ def sign_bundle(file: Path, key_file: Path) -> tuple[PolicyBundle, str]:
     """Add a signature to the file of a bundle; the bundle and the key's name. Raises: InvalidInput, …"""
     note = read_note(read_text(file, "bundle"), str(file))
     bundle, key = parse_bundle(note.text), load_key(key_file)
+    check_bundle_keys(note.text)
     if not note.signatures_of(key.verifier_key):
         signature = NoteSignature(key.name, key.verifier_key.key_id, key.sign(note.text.encode()))
         note = SignedNote(note.text, (*note.signatures, signature))

@@ -4,19 +4,15 @@ A FIX session outlives runs. A run notes once, in fix.json, what its ClOrdIDs be
 journal of each session, so that it knows its own messages when it goes on.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from secrets import token_hex
 from threading import Condition
-from typing import TYPE_CHECKING, TypeVar, cast
-
-import msgspec
+from typing import TYPE_CHECKING, TypeVar
 
 from htfi.adapters.stores.order_log import ORDERS
-from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
-from htfi.domain.files import write_atomically
+from htfi.domain.errors import InvalidInput
 from htfi.domain.orders import MassCancelRequest
 from htfi.execution.order_routing.venues import VenueTerms
 from htfi.execution.turns import RecordedEvents, RunTurn
@@ -24,15 +20,14 @@ from htfi.pipeline.trading import TradedVenue
 from htfi.simulation.venue.config import ListedVenueConfig, SimulatedVenueConfig
 from htfi.simulation.venue.several import SimulatedVenues
 from htfi.simulation.venue.simulated import SimulatedVenue
+from htfi.wiring.run_on_session import read_noted, run_on
 from htfi.wiring.settings import Settings
 
 if TYPE_CHECKING:  # a run on paper loads no sockets
-    from htfi.adapters.fix.session_thread import SessionThread
     from htfi.adapters.fix.settings import FixEndpoint
 
 V = TypeVar("V")
 FIX_FILE = "fix.json"  # of a run that trades through FIX
-_PREFIX_BYTES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +42,6 @@ class OpenVenue:
     cancels_at_end: bool = False
     is_live: bool = False
     is_repeating: Callable[[], bool] = lambda: False
-
-
-class RunOnSession(msgspec.Struct, frozen=True):
-    """What fix.json holds: the session, the run's prefix, and where the run began in the journal."""
-
-    session: str
-    journal: str
-    prefix: str
-    num_files: int
-    next_out: int
-    next_in: int
-
-
-_NOTED: "msgspec.json.Decoder[RunOnSession | list[RunOnSession]]" = msgspec.json.Decoder(
-    cast("type[RunOnSession | list[RunOnSession]]", RunOnSession | list[RunOnSession])
-)
 
 
 @contextmanager
@@ -98,11 +77,11 @@ def open_venue(
         for name, endpoint in endpoints.items():
             sessions[name] = SessionThread(endpoint, changed)
             closing.callback(sessions[name].close)
-        runs = _run_on(folder, list(sessions.values()))
+        runs = run_on(folder / FIX_FILE, *sessions.values())
         for (name, session), run in zip(sessions.items(), runs, strict=True):
             sent = session.start(JournalPlace(run.num_files, run.next_out, run.next_in))
             venue_orders = VenueOrders(session.dictionary, run.prefix)
-            if orders.send_prices:
+            if orders.is_simulated:
                 by_due = settings.trading.algorithm != "direct"
                 stepped[name] = SteppedVenueLink(name, session, venue_orders, sent, by_due=by_due)
             else:
@@ -134,8 +113,10 @@ def _endpoints(files: Sequence[Path], settings: Settings) -> "dict[str, FixEndpo
             raise InvalidInput(f"{file}: session.initiator is false: a run connects to its venue")
         if not endpoint.port:
             raise InvalidInput(f"{file}: port is missing: give the venue's")
-        if endpoint.orders.send_prices and endpoint.session.reset_on_logon:
-            raise InvalidInput(f"{file}: orders.send_prices goes without session.reset_on_logon")
+        if endpoint.orders.is_simulated and endpoint.session.reset_on_logon:
+            raise InvalidInput(
+                f"{file}: orders.send_prices and shares_clock go without session.reset_on_logon"
+            )
         if not endpoint.orders.venue and len(names) > 1:
             raise InvalidInput(f"{file}: say in orders.venue which it is of {', '.join(names)}")
         if name not in names:
@@ -146,8 +127,10 @@ def _endpoints(files: Sequence[Path], settings: Settings) -> "dict[str, FixEndpo
     missing = next((name for name in names if name not in found), "")
     if missing:
         raise InvalidInput(f"{missing} has no session: give its file with --venue")
-    if len({one.orders.send_prices for one in found.values()}) > 1:
-        raise InvalidInput("--venue: orders.send_prices must be the same of all venues: simulated, or live")
+    if len({one.orders.is_simulated for one in found.values()}) > 1:
+        raise InvalidInput(
+            "--venue: all venues must be simulated (orders.send_prices, shares_clock), or all live"
+        )
     return {name: found[name] for name in names}
 
 
@@ -212,43 +195,4 @@ def _terms(name: str, config: SimulatedVenueConfig) -> VenueTerms:
 def run_prefix(folder: Path) -> str:
     """What the ClOrdIDs of a run's orders begin with; empty of a run on paper. Raises: IntegrityError."""
     path = folder / FIX_FILE
-    return _noted(path)[0].prefix if path.exists() else ""
-
-
-def _noted(path: Path) -> list[RunOnSession]:
-    try:
-        noted = _NOTED.decode(path.read_bytes())
-    except OSError as error:
-        raise DependencyUnavailable(f"{path}: {error.strerror or error}") from error
-    except msgspec.DecodeError as error:
-        raise IntegrityError(f"{path} was altered: {error}: restore it from a copy") from error
-    return [noted] if isinstance(noted, RunOnSession) else noted
-
-
-def _run_on(folder: Path, sessions: "Sequence[SessionThread]") -> list[RunOnSession]:
-    """What the run has noted of its sessions, or notes now.
-
-    Raises: DependencyUnavailable, IntegrityError, InvalidInput.
-    """
-    path = folder / FIX_FILE
-    names = [f"{one.endpoint.session.sender}-{one.endpoint.session.target}" for one in sessions]
-    journals = [str(Path(one.endpoint.journal).absolute()) for one in sessions]
-    if path.exists():
-        noted = _noted(path)
-        if [(one.session, one.journal) for one in noted] != list(zip(names, journals, strict=True)):
-            raise InvalidInput(f"{folder} trades by {_words(noted)}: give their files, or use a new folder")
-        return noted
-    prefix = f"{token_hex(_PREFIX_BYTES)}-"
-    noted = [
-        RunOnSession(name, journal, prefix, *session.place())
-        for name, journal, session in zip(names, journals, sessions, strict=True)
-    ]
-    try:
-        write_atomically(path, msgspec.json.encode(noted if len(noted) > 1 else noted[0]))
-    except OSError as error:
-        raise DependencyUnavailable(f"{path}: {error.strerror or error}") from error
-    return noted
-
-
-def _words(noted: Iterable[RunOnSession]) -> str:
-    return ", and ".join(f"the FIX session {one.session} with the journal {one.journal}" for one in noted)
+    return read_noted(path)[0].prefix if path.exists() else ""

@@ -9,19 +9,19 @@ from collections.abc import Sequence
 
 from htfi.adapters.fix.session_thread import SessionThread
 from htfi.adapters.fix.venue_links import posted
-from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.events import Bar, FeedItem, Quote, Trade
 from htfi.domain.orders import CancelRequest, OrderEvent
 from htfi.execution.fix.events import NotSent
 from htfi.execution.fix.market_messages import read_snapshot, read_until_ns
 from htfi.execution.fix.messages import FixMessage
 from htfi.execution.fix.order_codes import Composed, Unreadable
-from htfi.execution.fix.price_messages import exact_time, price_message
+from htfi.execution.fix.price_messages import NO_PRICE, exact_time, price_message
 from htfi.execution.fix.venue_orders import VenueOrders
 from htfi.execution.instruments import Instrument
 from htfi.execution.ports import VenueRequest
 
-CLOCK = "T"  # begins the MDReqID (262) that states an instant
+CLOCK = "T"  # begins the MDReqID (262) that states an instant, and the venue's newest price after a dot
 NEVER = 1 << 62
 
 
@@ -38,7 +38,7 @@ class SteppedVenueLink:
         self._settings = session.endpoint.orders
         self._sent = deque(sent)  # by earlier processes
         self._num_posted = 0
-        self._symbol = ""
+        self._symbol = self._newest_id = ""  # of the newest price
         self._asked_ns = 0
         self._is_asked_for = False  # whether something was sent since it was asked
         self._events: deque[OrderEvent] = deque()
@@ -47,8 +47,13 @@ class SteppedVenueLink:
         """The venue has the instruments of its own settings."""
 
     def observe(self, item: FeedItem) -> None:
-        """Send a price to the venue. Raises: DependencyUnavailable, IntegrityError."""
+        """Send a price to the venue, which may have published it. Raises: DependencyUnavailable, IntegrityError."""
         if isinstance(item, Quote | Trade | Bar):
+            if self._settings.shares_clock:
+                self._symbol, self._is_asked_for = item.symbol, True
+                self._newest_id = item.id or self._newest_id
+                self._due_ns = min(self._due_ns, item.available_at_ns)
+                return
             composed = price_message(item, self._session.dictionary)
             if composed is not None:
                 self._post(composed)
@@ -99,7 +104,7 @@ class SteppedVenueLink:
         return None
 
     def _ask(self, until_ns: int) -> None:
-        request_id = f"{CLOCK}{until_ns}"
+        request_id = f"{CLOCK}{until_ns}" + (f".{self._newest_id}" if self._newest_id else "")
         body = [
             (262, request_id),
             (263, "0"),
@@ -120,8 +125,14 @@ class SteppedVenueLink:
                     "start it again and run the same command again"
                 )
             if message.msg_type in ("W", "Y") and message.get(262) == request_id:
+                if message.msg_type == "Y" and message.get(58) != NO_PRICE:
+                    raise InvalidInput(f"{self._session.name}: {message.get(58)[:200]}")
                 self._due_ns = read_until_ns(message) or NEVER
                 break
+            if message.msg_type == "j" and message.get(372) == "W":
+                raise InvalidInput(
+                    f"{self._session.name}: {message.get(58)[:200]}: orders.send_prices is for a venue without any"
+                )
             if message.msg_type == "W":
                 snapshot = read_snapshot(message, self._session.dictionary)
                 if not isinstance(snapshot, Unreadable):
@@ -146,8 +157,8 @@ class SteppedVenueLink:
         numbers = posted(self._session, [composed], self._settings.logon_wait_s)
         if isinstance(numbers, NotSent):
             raise DependencyUnavailable(
-                f"{self._session.name} is down ({self._session.why_down}): start the venue with "
-                "`htfi venue serve` and run the same command again"
+                f"{self._session.name} is down ({self._session.why_down}): mend that, or start the venue with "
+                "`htfi venue serve`, and run the same command again"
             )
         return numbers[0]
 

@@ -60,7 +60,7 @@ class LiveVenueLink:
         self._markets: deque[MarketSnapshot] = deque()
         self._events: deque[OrderEvent] = deque()
         self._refusals: list[OrderEvent] = []
-        self._answers_by_s = 0.0
+        self._answers_by_s: dict[str, float] = {}  # until when a request's answer is waited for, by ClOrdID
         self._num_handled = 0
         self.alert_name = ""  # what alerts name the venue by, where there are several
         self._is_given_up = False  # the session did not come back in time, and has not since
@@ -110,7 +110,7 @@ class LiveVenueLink:
             return
         for number, cl_ord_id in zip(numbers, composed, strict=True):
             self._orders.note_number(number, cl_ord_id)
-        self._answers_by_s = time.monotonic() + self._settings.answer_wait_s
+            self._answers_by_s[cl_ord_id] = time.monotonic() + self._settings.answer_wait_s
 
     def _post(self, *composed: Composed) -> list[int] | NotSent:
         numbers = posted(self._session, composed, 0.0 if self._is_given_up else self._settings.logon_wait_s)
@@ -147,7 +147,7 @@ class LiveVenueLink:
 
     def _send_mass(self, mass: MassCancel) -> None:
         composed = self._orders.compose_mass_cancel(mass)
-        self._answers_by_s = time.monotonic() + self._settings.answer_wait_s
+        self._answers_by_s[self._orders.full_id(mass.name)] = time.monotonic() + self._settings.answer_wait_s
         if self._orders.full_id(mass.name) in self._sent_ids:
             return
         numbers = self._post(composed)
@@ -180,8 +180,14 @@ class LiveVenueLink:
 
     @property
     def answer_wait_s(self) -> float:
-        """How long an answer is still waited for; 0: none is open, or the time is up."""
-        return max(0.0, self._answers_by_s - time.monotonic()) if self._orders.is_answer_open else 0.0
+        """How long an answer is still waited for, each request's once; 0: none is open, or the time is up."""
+        now_s = time.monotonic()
+        self._answers_by_s = {
+            one: by_s
+            for one, by_s in self._answers_by_s.items()
+            if by_s > now_s and self._orders.is_awaited(one)
+        }
+        return max(self._answers_by_s.values(), default=now_s) - now_s
 
     @property
     def session(self) -> SessionThread:

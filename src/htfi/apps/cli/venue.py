@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.options import settings_option
+from htfi.apps.options import FiniteRange, mapping_option, settings_option
 
 STOP_S = 10.0
 
@@ -21,6 +21,8 @@ def command() -> None:
 
 @command.command(short_help="Listen for a client by FIX.")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("prices", nargs=-1, metavar="[PRICES]...")
+@mapping_option
 @settings_option
 @click.option(
     "--venues",
@@ -28,9 +30,24 @@ def command() -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="TOML of several venues, a table each: it is the one that FILE names in orders.venue.",
 )
+@click.option(
+    "--pace",
+    type=FiniteRange(min=0, min_open=True),
+    help="Seconds of the prices that pass in one second; without it as fast as the client takes them.",
+)
 @click.option("--quiet", is_flag=True, help="Print the address only, no orders and fills.")
-def serve(file: Path, settings_file: Path | None, venues_file: Path | None, quiet: bool) -> None:
+def serve(
+    file: Path,
+    prices: tuple[str, ...],
+    mapping: Path | None,
+    settings_file: Path | None,
+    venues_file: Path | None,
+    pace: float | None,
+    quiet: bool,
+) -> None:
     """Listen for the client of a FIX session until Ctrl-C, and fill its orders on the prices that it sends.
+
+    With files of PRICES it fills them on its own, which it publishes over the session of the table [market_data].
 
     FILE is a TOML file of the session with `initiator = false`. [venue] and [trading.instruments] of the settings are
     the venue's; give the same settings as to the run. A venue that was killed continues where it was: run it again.
@@ -40,6 +57,7 @@ def serve(file: Path, settings_file: Path | None, venues_file: Path | None, quie
       htfi venue serve venue.toml
       htfi venue serve venue.toml --settings desk.toml --quiet
       htfi venue serve xnys.toml --venues venues.toml
+      htfi venue serve venue.toml quotes.csv trades.csv --pace 60
     """
     from htfi.apps.cli.signals import graceful_shutdown
     from htfi.wiring.settings import load_settings, with_venues
@@ -56,6 +74,6 @@ def serve(file: Path, settings_file: Path | None, venues_file: Path | None, quie
     settings = load_settings(settings_file)
     if venues_file is not None:
         settings = with_venues(settings, venues_file)
-    server = open_venue_server(file, settings, show)
+    server = open_venue_server(file, settings, show, prices, mapping, pace)
     with graceful_shutdown(server.close, STOP_S, "the venue"):
         server.serve()

@@ -54,21 +54,21 @@ class VenueOrders:
         self._fills: dict[str, int] = {}  # lots by ExecID (17)
         self._at_once: set[str] = set()  # orders that end at once, and have not yet
         self._masses: dict[str, MassCancel] = {}  # by ClOrdID, while they await an answer
+        self._mass_names: set[str] = set()  # ClOrdIDs of all of them
         self._mass_cancels: dict[
             str, str
         ] = {}  # ClOrdID of the cancel of each order that a mass cancel reaches
         self.single_cancels: list[CancelRequest] = []  # of mass cancels that the venue has refused
         self.takes_mass_cancels = True
 
-    @property
-    def num_unanswered(self) -> int:
-        """Requests that the venue has not answered yet."""
-        return len(self._unanswered)
+    def is_unanswered(self, cl_ord_id: str) -> bool:
+        """Whether the venue has not answered a request yet."""
+        return cl_ord_id in self._unanswered
 
-    @property
-    def is_answer_open(self) -> bool:
+    def is_awaited(self, cl_ord_id: str) -> bool:
         """Whether the venue will say something of itself: of a request, or of an order that it ends at once."""
-        return bool(self._unanswered or self._at_once)
+        is_mass = cl_ord_id in self._mass_names and self.has_mass_open
+        return is_mass or cl_ord_id in self._unanswered or self._order_ids.get(cl_ord_id) in self._at_once
 
     @property
     def has_open(self) -> bool:
@@ -113,6 +113,7 @@ class VenueOrders:
             self._unanswered[cl_ord_id] = one
             self._mass_cancels[one.order_id] = cl_ord_id
         self._masses[self._prefix + mass.name] = mass
+        self._mass_names.add(self._prefix + mass.name)
         return composed
 
     def fall_back(self) -> bool:

@@ -13,7 +13,9 @@ from htfi.domain.orders import (
     RejectedBy,
     ReplaceRequest,
 )
-from htfi.execution.gate.judging import TOO_COARSE, Objection, judge
+from htfi.execution.gate.checks.market import TOO_COARSE
+from htfi.execution.gate.judging import judge
+from htfi.execution.gate.objections import Objection
 from htfi.execution.gate.state import GateState
 from htfi.execution.instruments import Instrument
 from htfi.execution.intents import CancelIntent, Intent, OrderIntent, ReplaceIntent

@@ -1,6 +1,7 @@
 """What the gate remembers of scopes, markets, decisions and own orders. `gate.state` keeps it, `judging` reads it."""
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -12,6 +13,7 @@ from htfi.execution.instruments import NANOS
 
 MAX_CLOCK_STEP_NS = NS_PER_S  # how far the clock of an intent may lag behind what the gate has seen
 MAX_MESSAGES_PER_S = 100_000  # of a scope: what is counted
+MAX_IDENTICAL_SEEN = 64  # orders alike: older ones are not counted
 
 
 @dataclass(slots=True)
@@ -32,17 +34,25 @@ class ScopeState:
         self.filled_value += abs(before + value) - abs(before)
 
 
-@dataclass(slots=True)
+ScopeLimit = tuple[ScopeState, int]
+
+
+@dataclass(slots=True, eq=False)
 class OrderParty:
     """The scopes of an order, the firm's first, and the limits that hold for it: of each the tightest.
 
-    `missing` names a limit that no order goes without, `ban` says why the instrument may not be traded.
+    What is used of a limit is a scope's own, so of messages, open and position values each scope's limit is there.
+    `window_collars` are windows in nanoseconds with their collars; `missing` names a limit that no order goes without,
+    `ban` says why the instrument may not be traded.
     """
 
     instrument: str
     scopes: tuple[ScopeState, ...]
-    limited: tuple[tuple[ScopeState, ScopeLimits], ...] = ()
     tightest: ScopeLimits = NO_LIMITS
+    message_limits: tuple[ScopeLimit, ...] = ()
+    open_limits: tuple[ScopeLimit, ...] = ()
+    position_limits: tuple[ScopeLimit, ...] = ()
+    window_collars: tuple[tuple[int, int], ...] = ()
     missing: str = ""
     ban: str = ""
 
@@ -51,11 +61,23 @@ class OrderParty:
 
     def read_limits(self) -> None:
         """Take the limits of the scopes as they now are."""
-        self.limited = tuple((one, one.limits) for one in self.scopes if one.limits is not None)
-        limits = [one for _, one in self.limited]
+        limited = [(one, one.limits) for one in self.scopes if one.limits is not None]
+        limits = [one for _, one in limited]
         self.tightest = tightest_of(limits)
+        self.message_limits = _stated((scope, one.max_messages_per_s) for scope, one in limited)
+        self.open_limits = _stated((scope, one.max_open_value) for scope, one in limited)
+        self.position_limits = _stated((scope, one.max_position_value) for scope, one in limited)
+        self.window_collars = tuple(
+            dict.fromkeys(
+                (one.collar_window_ns, one.window_collar) for one in limits if one.window_collar is not None
+            )
+        )
         self.missing = next((name for name in REQUIRED if getattr(self.tightest, name) is None), "")
         self.ban = next((words for one in limits if (words := one.ban_on(self.instrument))), "")
+
+
+def _stated(limits: Iterable[tuple[ScopeState, int | None]]) -> tuple[ScopeLimit, ...]:
+    return tuple((scope, limit) for scope, limit in limits if limit is not None)
 
 
 @dataclass(slots=True)
@@ -117,7 +139,45 @@ class KnownParent:
         return self.order.min_urgency <= self.urgency <= self.order.max_urgency
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
+class SentOrder:
+    """When an order was sent, and whether it is open; `group` is None where newer ones have taken its place there."""
+
+    at_ns: int
+    group: "IdenticalOrders | None"
+    is_open: bool = True
+
+    def close(self) -> None:
+        """The order has ended."""
+        self.is_open = False
+        if self.group is not None:
+            self.group.num_open -= 1
+
+
+@dataclass(slots=True, eq=False)
+class IdenticalOrders:
+    """The newest orders that are alike, and how many of them are open."""
+
+    orders: deque[SentOrder] = field(default_factory=deque[SentOrder])
+    num_open: int = 0
+
+    def add(self, at_ns: int) -> SentOrder:
+        """Remember an order that was sent just now."""
+        if len(self.orders) == MAX_IDENTICAL_SEEN:
+            oldest = self.orders.popleft()
+            oldest.group = None
+            self.num_open -= oldest.is_open
+        sent = SentOrder(at_ns, self)
+        self.orders.append(sent)
+        self.num_open += 1
+        return sent
+
+    def num_since(self, at_ns: int) -> int:
+        """How many that were sent at an instant or later are open."""
+        return sum(1 for one in self.orders if one.at_ns >= at_ns and one.is_open)
+
+
+@dataclass(slots=True, eq=False)
 class LiveOrder:
     """An order of our own, as its events left it."""
 
@@ -125,6 +185,7 @@ class LiveOrder:
     state: OrderState
     price: int  # nanos; at market the price that its value is counted at
     party: OrderParty
+    sent: SentOrder  # among those alike
     value: int = 0  # of what is open, as it is counted
     used_lots: int = 0  # of its decision
     counts_for_decision: bool = False  # whether it is an order of the parent that acts on its decision

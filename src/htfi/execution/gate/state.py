@@ -9,6 +9,8 @@ from bisect import bisect_left, insort
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from htfi.domain.order_scopes import FIRM, scope_names
 from htfi.domain.order_states import IllegalTransition, advance, count_fill
 from htfi.domain.orders import (
@@ -27,6 +29,8 @@ from htfi.domain.orders import (
     OrderMessage,
     OrderRejected,
     OrderReplaced,
+    OrderSide,
+    OrderType,
     ParentOrder,
     Reconciled,
     RejectedBy,
@@ -38,6 +42,7 @@ from htfi.domain.orders import (
 from htfi.execution.gate.limits import limits_of
 from htfi.execution.gate.records import (
     MAX_CLOCK_STEP_NS,
+    IdenticalOrders,
     KnownDecision,
     KnownMarket,
     KnownParent,
@@ -54,28 +59,11 @@ MAX_CLOSED_ORDERS = 100_000  # the newest are remembered: late fills, busts, ids
 MAX_OVERRIDES = 10_000
 MAX_PARENTS = 100_000  # the newest are remembered: a child of an older one is judged as if it had none
 MAX_RECENT = 100_000
-MAX_IDENTICAL_SEEN = 64
 REFERENCE_STEPS = 32  # how finely the prices within a collar's window are remembered
 REPEATED_EXECUTIONS = "repeated executions"
 
-Identity = tuple[object, ...]
-
-
-def identity_of(order: NewOrder) -> Identity:
-    """What makes two orders identical."""
-    return (
-        order.client,
-        order.trader,
-        order.desk,
-        order.algo,
-        order.account,
-        order.instrument,
-        order.venue,
-        order.side,
-        order.quantity,
-        order.price,
-        order.order_type,
-    )
+# What makes two orders identical: party, account, venue, side, lots, price in nanos, type.
+Identity = tuple[OrderParty, str, str, OrderSide, int, int | None, OrderType]
 
 
 @dataclass(slots=True)
@@ -91,8 +79,8 @@ class GateState:
     resting: dict[tuple[str, str], RestingPrices] = field(
         default_factory=dict[tuple[str, str], RestingPrices]
     )
-    recent: "OrderedDict[Identity, deque[tuple[int, str]]]" = field(
-        default_factory=OrderedDict[Identity, deque[tuple[int, str]]]
+    recent: "OrderedDict[Identity, IdenticalOrders]" = field(
+        default_factory=OrderedDict[Identity, IdenticalOrders]
     )
     executions: dict[tuple[str, str, str], deque[int]] = field(
         default_factory=dict[tuple[str, str, str], deque[int]]
@@ -233,26 +221,38 @@ class GateState:
             price = nanos(event.price)
         else:
             price = 0 if market is None else market.doubled_reference // 2
-        order = self.orders[event.order_id] = LiveOrder(event, state, price, party)
+        sent = self._alike(event, price, party).add(event.at_ns)
+        order = self.orders[event.order_id] = LiveOrder(event, state, price, party, sent)
         for scope in party.scopes:
             scope.message_times.append(event.at_ns)
         self._rest(order)
         self._count_open(order)
-        identity = identity_of(event)
-        recent = self.recent.setdefault(identity, deque[tuple[int, str]](maxlen=MAX_IDENTICAL_SEEN))
-        recent.append((event.at_ns, event.order_id))
-        self.recent.move_to_end(identity)
-        if len(self.recent) > MAX_RECENT:
-            self.recent.popitem(last=False)
         self._claim_decision(order)
         self._count_used(order)
+
+    def _alike(self, new: NewOrder, price: int, party: OrderParty) -> IdenticalOrders:
+        """The orders that are as this one."""
+        stated = None if new.price is None else price
+        identity = (party, new.account, new.venue, new.side, new.quantity, stated, new.order_type)
+        alike = self.recent.get(identity)
+        if alike is not None:
+            self.recent.move_to_end(identity)
+            return alike
+        alike = self.recent[identity] = IdenticalOrders()
+        if len(self.recent) > MAX_RECENT:
+            self.recent.popitem(last=False)
+        return alike
 
     def _take_message(self, event: OrderMessage) -> tuple[OrderEvent, ...]:
         order = self.orders.get(event.order_id)
         if order is None or (isinstance(event, OrderFilled) and event.exec_id in order.fills):
             return ()
-        if isinstance(event, FillBusted) and event.exec_id not in order.fills:
-            return ()
+        if isinstance(event, FillBusted):
+            if event.exec_id not in order.fills:
+                return ()
+            event = structs.replace(
+                event, quantity=order.fills[event.exec_id][0]
+            )  # the whole fill, whatever it says
         was_open = order.state.is_open
         state = advance(order.state, event)
         if isinstance(state, IllegalTransition):
@@ -295,6 +295,7 @@ class GateState:
     def _close(self, order: LiveOrder) -> None:
         self._unrest(order)
         order.pending.clear()
+        order.sent.close()
         self._closed.append(order.new.order_id)
         if len(self._closed) > MAX_CLOSED_ORDERS:
             del self.orders[self._closed.popleft()]

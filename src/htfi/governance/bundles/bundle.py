@@ -15,8 +15,16 @@ from typing import Any, cast
 
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.governance import check_person_name
+from htfi.domain.settings import check_value
 from htfi.domain.time import format_ns, parse_timestamp, to_ns
-from htfi.governance.bundles.tables import BundleTables, ChangeDirection, changes, read_tables, write_toml
+from htfi.governance.bundles.tables import (
+    TABLES,
+    BundleTables,
+    ChangeDirection,
+    changes,
+    read_tables,
+    write_toml,
+)
 from htfi.governance.ledger.note import SignedNote, VerifierKey, parse_note, parse_verifier_key
 from htfi.governance.ports import VerifySignature
 
@@ -104,6 +112,16 @@ def write_bundle(head: BundleHead, tables: BundleTables) -> str:
         f'[bundle]\nnumber = {head.number}\nprevious = "{head.previous}"\nkind = "{head.kind.value}"\n'
         f'author = "{author}"\nvalid_from = {format_ns(head.valid_from_ns)}\n{expires}\n{write_toml(tables)}'
     )
+
+
+def check_bundle_keys(text: str) -> None:
+    """Of a bundle that is new: what `parse_bundle` takes of earlier ones may name unknown keys in a table of tables.
+
+    Raises: InvalidInput, with the path of the key.
+    """
+    found = _parse_toml(text, "the bundle")
+    for name, kind in TABLES.items():
+        check_value(name, found.get(name, {}), kind)
 
 
 @lru_cache(maxsize=16)

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from htfi.domain.orders import Liquidity, TimeInForce
+from htfi.execution.market_view import DisplayedPrices
 
+_ADDED, _REMOVED = Liquidity.ADDED, Liquidity.REMOVED
 OPENING_PARTS = 100  # what arrives within the first hundredth of a bar may trade at its open
 
 
@@ -50,23 +52,17 @@ class Match:
 
 
 @dataclass(slots=True)
-class SimulatedBook:
+class SimulatedBook(DisplayedPrices):
     """Best prices that the data shows, and our own orders in the order of their arrival.
 
     `bid_lots` and `ask_lots` are what our orders have not taken yet of what was shown.
     """
 
-    bid: int = 0
-    bid_lots: int = 0
-    ask: int = 0
-    ask_lots: int = 0
     bid_shown: int = 0
     ask_shown: int = 0
     last: int = 0  # the newest trade
     last_lots: int = 0
     has_quotes: bool = False
-    bid_gone: bool = False  # a quote has stated that nothing is displayed on that side
-    ask_gone: bool = False
     has_ticks: bool = False  # quotes or trades
     orders: dict[str, RestingOrder] = field(default_factory=dict[str, RestingOrder])
     for_close: dict[str, RestingOrder] = field(default_factory=dict[str, RestingOrder])
@@ -100,7 +96,7 @@ class SimulatedBook:
                 continue
             lots = min(order.leaves, left[order.sign])
             left[order.sign] -= lots
-            yield self._fill(order, lots, price, at_ns, Liquidity.ADDED)
+            yield self._fill(order, lots, price, at_ns, _ADDED)
 
     def take_all(self, at_ns: int) -> Iterator[Match]:
         """After a call, at the first quote: what waits trades with the displayed prices that it reaches."""
@@ -141,7 +137,7 @@ class SimulatedBook:
         ask: int,
         ask_lots: int,
         at_ns: int,
-        met: Liquidity = Liquidity.ADDED,
+        met: Liquidity = _ADDED,
     ) -> Iterator[Match]:
         """New best prices: orders that they cross trade at their own price.
 
@@ -158,8 +154,8 @@ class SimulatedBook:
     def show(self, bid: int, bid_lots: int, ask: int, ask_lots: int) -> None:
         """New best prices, while nothing trades."""
         self.has_quotes = self.has_ticks = True
-        self.bid_gone = self.bid_gone or (self.bid > 0 and not bid)
-        self.ask_gone = self.ask_gone or (self.ask > 0 and not ask)
+        if not (bid and ask):
+            self.note_gone(bid, ask)
         self.bid_lots = _left(bid_lots, self.bid_shown, self.bid_lots) if bid == self.bid else bid_lots
         self.ask_lots = _left(ask_lots, self.ask_shown, self.ask_lots) if ask == self.ask else ask_lots
         self.bid, self.bid_shown, self.ask, self.ask_shown = bid, bid_lots, ask, ask_lots
@@ -173,13 +169,13 @@ class SimulatedBook:
         for order in list(self.orders.values()):
             better = order.sign * (order.price - price)
             if better > 0:
-                yield self._fill(order, min(order.leaves, lots), order.price, at_ns, Liquidity.ADDED)
+                yield self._fill(order, min(order.leaves, lots), order.price, at_ns, _ADDED)
             elif better == 0:
                 used = min(order.ahead, lots)
                 order.ahead -= used
                 if filled := min(order.in_queue, lots - used):
                     order.shown -= filled
-                    yield self._fill(order, filled, order.price, at_ns, Liquidity.ADDED)
+                    yield self._fill(order, filled, order.price, at_ns, _ADDED)
                     if order.leaves and not order.in_queue:
                         self._queue(order)
 
@@ -204,10 +200,10 @@ class SimulatedBook:
             beyond = order.sign * (order.price - (low if order.sign > 0 else high))
             if order.sign * (order.price - touch) >= 0:
                 at_ns = max(start_ns, order.arrived_ns) if was_there else end_ns
-                yield self._fill(order, lots, touch, at_ns, Liquidity.REMOVED)
+                yield self._fill(order, lots, touch, at_ns, _REMOVED)
             elif was_there and beyond > 0:
                 middle_ns = (start_ns + end_ns) // 2  # some time within the bar: when is not known
-                yield self._fill(order, lots, order.price, middle_ns, Liquidity.ADDED)
+                yield self._fill(order, lots, order.price, middle_ns, _ADDED)
         self.bid, self.ask = close - half_spread, close + half_spread
 
     def _queue(self, order: RestingOrder) -> None:
@@ -223,7 +219,7 @@ class SimulatedBook:
         if not opposite or not lots or order.sign * (order.price - opposite) < 0:
             return
         taken = self._use(order, lots)
-        yield self._fill(order, taken, opposite, order.arrived_ns, Liquidity.REMOVED, keep=True)
+        yield self._fill(order, taken, opposite, order.arrived_ns, _REMOVED, keep=True)
 
     def _use(self, order: RestingOrder, lots: int) -> int:
         """How much of the other side an order takes; it is not there any more."""

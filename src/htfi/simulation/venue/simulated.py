@@ -14,7 +14,6 @@ from htfi.domain.orders import (
     CancelRejected,
     CancelRequest,
     Liquidity,
-    MarketSnapshot,
     NewOrder,
     OrderAcknowledged,
     OrderCanceled,
@@ -37,6 +36,7 @@ from htfi.simulation.venue.phases import InstrumentPhase
 
 _BPS = Decimal(10_000)
 _NEVER = 1 << 62
+_ADDED, _REMOVED = Liquidity.ADDED, Liquidity.REMOVED  # to find a member by its enum each time takes longer
 _OF_THE_DAY = frozenset({TimeInForce.DAY, TimeInForce.AT_THE_OPENING, TimeInForce.AT_THE_CLOSE})
 
 
@@ -70,6 +70,7 @@ class SimulatedVenue:
             self._phases[instrument.symbol] = self._config.instrument_phase()
             self._quotes[instrument.symbol] = BestQuotes()
             self._change_ns = 0
+        self._quotes[instrument.symbol].forget_ticks()
 
     def send(self, request: VenueRequest) -> None:
         """Take a request on its way."""
@@ -77,10 +78,12 @@ class SimulatedVenue:
 
     def next(self, until_ns: int) -> OrderEvent | None:
         """The next report or market data that has arrived by an instant; None where none has."""
-        self._take_requests(until_ns)
-        if not self._reports or self._reports[0][0] > until_ns:
+        if self._requests or until_ns >= self._change_ns:
+            self._take_requests(until_ns)
+        reports = self._reports
+        if not reports or reports[0][0] > until_ns:
             return None
-        at_ns, _, event = heapq.heappop(self._reports)
+        at_ns, _, event = heapq.heappop(reports)
         self._newest_ns = at_ns
         return event
 
@@ -112,19 +115,20 @@ class SimulatedVenue:
 
     def observe(self, item: FeedItem) -> None:
         """Market data of an instrument that is listed: it meets what arrived before it."""
-        if not isinstance(item, Bar | Quote | Trade) or item.symbol not in self._books:
+        if not (isinstance(item, Quote) or isinstance(item, Trade) or isinstance(item, Bar)):  # noqa: SIM101 - faster
             return
-        now_ns = item.available_at_ns
-        self._take_requests(now_ns)
         symbol = item.symbol
-        instrument, book, phase = self._instruments[symbol], self._books[symbol], self._phases[symbol]
-        match item:
-            case Quote():
-                self._quote(item, instrument, book, phase)
-            case Trade():
-                self._trade(item, instrument, book, phase)
-            case Bar():
-                self._bar(item, instrument, book)
+        book = self._books.get(symbol)
+        if book is None:
+            return
+        if self._requests or item.available_at_ns >= self._change_ns:
+            self._take_requests(item.available_at_ns)
+        if isinstance(item, Quote):
+            self._quote(item, self._instruments[symbol], book, self._phases[symbol])
+        elif isinstance(item, Trade):
+            self._trade(item, self._instruments[symbol], book, self._phases[symbol])
+        else:
+            self._bar(item, self._instruments[symbol], book)
 
     def _bar(self, bar: Bar, instrument: Instrument, book: SimulatedBook) -> None:
         if book.has_quotes:
@@ -146,12 +150,14 @@ class SimulatedVenue:
     ) -> None:
         quotes = self._quotes[quote.symbol]
         bid, bid_lots, ask, ask_lots = quotes.take(quote, instrument)
-        met = Liquidity.ADDED if quotes.num_exchanges == 1 else Liquidity.REMOVED
         now_ns = quote.available_at_ns
         if phase.band_share and bid and ask and phase.see(now_ns, (bid + ask) // 2):
             self._change_ns = 0
-        if phase.is_matching:
+        if phase.is_matching and book.orders:
+            met = _ADDED if quotes.num_exchanges == 1 else _REMOVED
             self._report_matches(book.quote(bid, bid_lots, ask, ask_lots, now_ns, met))
+        elif phase.is_matching:
+            book.show(bid, bid_lots, ask, ask_lots)
         else:
             book.show(bid, bid_lots, ask, ask_lots)
             if phase.phase is SessionPhase.CONTINUOUS:
@@ -167,8 +173,10 @@ class SimulatedVenue:
         now_ns = trade.available_at_ns
         if phase.band_share and phase.see(now_ns, price):
             self._change_ns = 0
-        if phase.is_matching:
+        if phase.is_matching and book.orders:
             self._report_matches(book.trade(price, lots, now_ns))
+        elif phase.is_matching:
+            book.note(price, lots)
         else:
             book.note(price, lots)
             if phase.phase is SessionPhase.CONTINUOUS:
@@ -179,20 +187,11 @@ class SimulatedVenue:
         self._snapshot(trade.symbol, now_ns, last=price, last_lots=lots)
 
     def _snapshot(self, symbol: str, at_ns: int, last: int | None = None, last_lots: int = 0) -> None:
-        instrument, book = self._instruments[symbol], self._books[symbol]
-        snapshot = MarketSnapshot(
-            at_ns=at_ns,
-            instrument=symbol,
-            venue=self.name,
-            bid=instrument.price(book.bid) if book.bid > 0 or book.bid_gone else None,
-            bid_quantity=book.bid_lots,
-            ask=instrument.price(book.ask) if book.ask > 0 or book.ask_gone else None,
-            ask_quantity=book.ask_lots,
-            last=None if last is None else instrument.price(last),
-            last_quantity=last_lots,
-            phase=self._phases[symbol].phase if book.has_ticks else SessionPhase.CONTINUOUS,
-        )
-        heapq.heappush(self._reports, (at_ns, self._next_num(), snapshot))
+        book = self._books[symbol]
+        phase = self._phases[symbol].phase if book.has_ticks else SessionPhase.CONTINUOUS
+        snapshot = book.snapshot(self._instruments[symbol], self.name, at_ns, phase, last, last_lots)
+        self._num += 1
+        heapq.heappush(self._reports, (at_ns, self._num, snapshot))
 
     def _phase(self, symbol: str) -> SessionPhase:
         """Of an instrument that has bars alone the venue takes orders always."""
@@ -368,11 +367,7 @@ class SimulatedVenue:
         for match in matches:
             new = self._new[match.order_id]
             price = self._instruments[new.instrument].price(match.price)
-            bps = (
-                self._config.take_fee_bps
-                if match.liquidity is Liquidity.REMOVED
-                else self._config.make_fee_bps
-            )
+            bps = self._config.take_fee_bps if match.liquidity is _REMOVED else self._config.make_fee_bps
             value = abs(self._instruments[new.instrument].value(match.price, match.lots))
             num = self._next_num()
             self._report(

@@ -1,8 +1,9 @@
-"""FIX: our share of an order's round trip, in processor time, beside simplefix; the round trip with jspurefix."""
+"""FIX: our share of an order's round trip, in processor time, beside simplefix; the round trip with other engines."""
 
 import asyncio
 import shutil
 import socket
+import sys
 import time
 from asyncio.subprocess import PIPE
 from collections.abc import Sequence
@@ -11,11 +12,11 @@ from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from htfi.domain.errors import is_installed
+from htfi.domain.errors import DependencyUnavailable, is_installed
 from htfi.domain.order_states import OrderState, OrderStatus
 from htfi.domain.orders import NewOrder, OrderAcknowledged, OrderSide
 from htfi.execution.fix.config import FixSession
@@ -32,6 +33,7 @@ NUM_WARM = 200
 VERSIONS = ("FIX.4.4", "FIX.5.0SP2")
 COUNTERPARTY = Path("tests/jspurefix/counterparty.mjs")
 ENGINE = Path("build/jspurefix")  # where `make test-all` installs jspurefix
+QUICKFIX_COUNTERPARTY = Path("tests/quickfix_counterparty.py")
 CLIENT, VENUE = FixSession("HTFI", "VENUE"), FixSession("VENUE", "HTFI", initiator=False)
 
 
@@ -72,7 +74,9 @@ class NewestMessage:
 
 
 def figures(quick: bool) -> PartFigures:
-    """fix_share_p50_us, fix_share_p99_us (the worse of both versions), fix_roundtrip_p50_us, fix_share_vs_simplefix."""
+    """fix_share_p50_us, fix_share_p99_us (the worse of both versions), fix_share_vs_simplefix; round trips where other
+    engines are installed: fix_roundtrip_p50_us with jspurefix, fix_roundtrip_quickfix_p50_us.
+    """
     rows: list[dict[str, Any]] = []
     shares: list[tuple[float, float]] = []
     frame = b""
@@ -89,20 +93,24 @@ def figures(quick: bool) -> PartFigures:
     peer = _simplefix_us(frame, NUM_QUICK)
     if peer is not None:
         rows.append(_row("simplefix: parse of the report alone, nothing checked", peer))
-    trips = asyncio.run(_round_trips(NUM_TRIPS_QUICK if quick else NUM_TRIPS))
     notes = ["Processor time of one thread; the journal is written and not synced."]
-    if trips is None:
-        notes.append(
-            f"No round trip: node, {ENGINE} or {COUNTERPARTY} is missing; `make test-all` installs them."
-        )
-    else:
-        rows.append(_row("round trip over loopback with jspurefix", trips))
+    num_trips = NUM_TRIPS_QUICK if quick else NUM_TRIPS
+    medians: dict[str, float | None] = {}
+    for engine, peer_engine in (("jspurefix", _jspurefix()), ("QuickFIX", _quickfix())):
+        medians[engine] = None
+        if peer_engine is None:
+            notes.append(f"No round trip with {engine}: it is not installed; `make test-all` installs it.")
+            continue
+        trips = asyncio.run(_round_trips(peer_engine, num_trips))
+        rows.append(_row(f"round trip over loopback with {engine}", trips))
+        medians[engine] = float(np.percentile(trips, 50))
     return PartFigures(
         title="FIX",
         metrics={
             "fix_share_p50_us": p50,
             "fix_share_p99_us": p99,
-            "fix_roundtrip_p50_us": None if trips is None else float(np.percentile(trips, 50)),
+            "fix_roundtrip_p50_us": medians["jspurefix"],
+            "fix_roundtrip_quickfix_p50_us": medians["QuickFIX"],
             "fix_share_vs_simplefix": None if peer is None else p50 / float(np.percentile(peer, 50)),
         },
         rows=rows,
@@ -188,20 +196,35 @@ def _simplefix_us(frame: bytes, num_parses: int) -> list[float] | None:
     return micros[NUM_WARM:]
 
 
-async def _round_trips(num_trips: int) -> list[float] | None:
-    """Microseconds by the clock of an order and its report, one after the other; None without the counterparty."""
-    if (
-        shutil.which("node") is None
-        or not (ENGINE / "node_modules/jspurefix").is_dir()
-        or not COUNTERPARTY.is_file()
-    ):
+class PeerEngine(NamedTuple):
+    """An engine that answers our orders: its name, and its command before role, port, number and version."""
+
+    name: str
+    command: tuple[str, ...]
+    folder: Path
+
+
+def _jspurefix() -> PeerEngine | None:
+    is_there = shutil.which("node") is not None and (ENGINE / "node_modules/jspurefix").is_dir()
+    if not is_there or not COUNTERPARTY.is_file():
         return None
     shutil.copy(COUNTERPARTY, ENGINE / COUNTERPARTY.name)
+    return PeerEngine("jspurefix", ("node", COUNTERPARTY.name), ENGINE)
+
+
+def _quickfix() -> PeerEngine | None:
+    if not is_installed("quickfix") or not QUICKFIX_COUNTERPARTY.is_file():
+        return None
+    return PeerEngine("QuickFIX", (sys.executable, str(QUICKFIX_COUNTERPARTY)), Path())
+
+
+async def _round_trips(engine: PeerEngine, num_trips: int) -> list[float]:
+    """Microseconds by the clock of an order and its report, one after the other."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = int(server.getsockname()[1])
-    settings = FixSession("HTFI", "JSPF", reset_on_logon=True)
+    settings = FixSession("HTFI", "PEER", reset_on_logon=True)  # as its program names both
     process = await asyncio.create_subprocess_exec(
-        "node", COUNTERPARTY.name, "acceptor", str(port), "0", settings.version, cwd=ENGINE, stdout=PIPE
+        *engine.command, "acceptor", str(port), "0", settings.version, cwd=engine.folder, stdout=PIPE
     )
     micros: list[float] = []
     try:
@@ -221,6 +244,10 @@ async def _round_trips(num_trips: int) -> list[float] | None:
             initiator.close()
             await running
             runner.journal.close()
+    except TimeoutError as error:
+        raise DependencyUnavailable(
+            f"{engine.name} does not answer: remove it, and install it again with `make test-all`"
+        ) from error
     finally:
         if process.returncode is None:
             process.kill()

@@ -248,7 +248,7 @@ def change(world: GateWorld, order: SeenOrder, event: OrderMessage) -> None:
             order.status = "filled" if order.filled == order.quantity else "partially_filled"
             if not order.is_open:
                 order.asked.clear()
-    elif isinstance(event, FillBusted) and event.exec_id in order.fills and 0 < event.quantity <= filled:
+    elif isinstance(event, FillBusted) and event.exec_id in order.fills:  # the whole fill did not happen
         del order.fills[event.exec_id]
         if order.status == "filled":
             order.status = "canceled"

@@ -66,7 +66,7 @@ def command(
     `htfi trade` with its gate at simulated venues. Naive routing sends everything to one venue. Without the staged data
     nothing is measured.
     """
-    folder = data_folder(data)
+    folder = data or data_folder()
     if folder is None or not (folder / "hf").is_dir():
         if data is not None:
             raise InvalidInput(f"{data} has no folder 'hf': name the folder of staged data")

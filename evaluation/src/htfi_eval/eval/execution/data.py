@@ -28,6 +28,7 @@ MAX_AGE_NS = 60 * NS_PER_S  # of any other
 OFF_EXCHANGE = "D"  # trade reporting facility
 _NEW_YORK = ZoneInfo("America/New_York")
 _OPEN, _CLOSE = time(9, 30), time(16, 0)
+_NOWHERE = 1 << 60  # ticks
 _MAX_OFF = 0.02  # of the middle: trades further away are late or erroneous prints
 
 NOTES = (
@@ -241,14 +242,19 @@ class _Cleaner:
 
     def _hide(self, at: int) -> None:
         for own, other, sign in ((self.bids, self.asks, 1), (self.asks, self.bids, -1)):
+            displayed = [sign * one.ticks for one in other.values() if one.ticks]
+            opposite = sign * min(displayed, default=_NOWHERE)  # what is not beyond it crosses nothing
             for venue, side in own.items():
                 if not side.ticks:
                     continue
                 is_old = at - side.at_ns > (THINNED_AGE_NS if venue in self.thinned else MAX_AGE_NS)
-                hidden = is_old or any(
-                    one.ticks and one.at_ns > side.at_ns and sign * (side.ticks - one.ticks) >= 0
-                    for name, one in other.items()
-                    if name != venue
+                hidden = is_old or (
+                    sign * (side.ticks - opposite) >= 0
+                    and any(
+                        one.ticks and one.at_ns > side.at_ns and sign * (side.ticks - one.ticks) >= 0
+                        for name, one in other.items()
+                        if name != venue
+                    )
                 )
                 if hidden != side.is_hidden:
                     side.is_hidden = hidden

@@ -39,12 +39,17 @@ _MIN_DAYS = 250
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleResult:
-    """One configuration: its settings, its daily returns after costs and its scores."""
+    """One configuration of a rule: its settings, and its daily returns [D] as shares of the capital.
+
+    `returns` are after costs; `turnover` is what was traded by the year, as a multiple of the capital.
+    """
 
     name: str
     settings: Mapping[str, Setting]
     returns: Array
-    moments: ReturnMoments
+    before_costs: Array
+    turnover: float
+    moments: ReturnMoments  # of the returns after costs
 
     @property
     def annual_sharpe(self) -> float:
@@ -107,9 +112,9 @@ def try_rules(prices: Prices, begin: int, costs_bps: float) -> list[RuleResult]:
         lookback, every = int(settings["lookback_days"]), int(settings["rebalance_days"])
         when = range(begin, len(log_close) - 2, every)
         weights: Array = np.stack([_normalised(signal(log_close[: t + 1], lookback)) for t in when])
-        returns = daily_returns(weights, np.array(when), log_open, costs_bps)
         settings = {**settings, "costs_bps": costs_bps}
-        results.append(RuleResult(f"{kind} {lookback}/{every}", settings, returns, return_moments(returns)))
+        name = f"{kind} {lookback}/{every}"
+        results.append(rule_result(name, settings, weights, np.array(when), log_open, costs_bps))
     return results
 
 
@@ -121,9 +126,24 @@ def random_rules(prices: Prices, begin: int, costs_bps: float, seed: int) -> lis
     results: list[RuleResult] = []
     for coin in range(NUM_RANDOM_RULES):
         weights: Array = np.stack([_normalised(rng.standard_normal((log_open.shape[1],))) for _ in when])
-        returns = daily_returns(weights, np.array(when), log_open, costs_bps)
-        results.append(RuleResult(f"coin {coin + 1}", {"rule": "coin"}, returns, return_moments(returns)))
+        name = f"coin {coin + 1}"
+        results.append(rule_result(name, {"rule": "coin"}, weights, np.array(when), log_open, costs_bps))
     return results
+
+
+def rule_result(
+    name: str,
+    settings: Mapping[str, Setting],
+    weights: Array,
+    when: NDArray[np.intp],
+    log_open: Array,
+    costs_bps: float,
+) -> RuleResult:
+    """What weights [N, S] earn that were chosen at the days `when` [N]; `costs_bps` on every unit traded."""
+    paid, free = (daily_returns(weights, when, log_open, bps) for bps in (costs_bps, 0.0))
+    traded = float(np.abs(np.diff(weights, axis=0, prepend=0.0)).sum())
+    turnover = traded * TRADING_DAYS_PER_YEAR / len(paid)
+    return RuleResult(name, settings, paid, free, turnover, return_moments(paid))
 
 
 def judge_family(results: list[RuleResult], num_trials: int) -> RuleFamily:

@@ -23,13 +23,12 @@ from htfi.forecasting.evaluation.overfitting import (
 from htfi.library.charts.specs import BarChart, Chart, Curve, TimeLines
 from htfi.wiring.settings import load_settings
 from htfi_eval.commands import ProgressLine, data_option, output_options
-from htfi_eval.eval.portfolio.rules import TRADING_DAYS_PER_YEAR
+from htfi_eval.eval.portfolio.rules import TRADING_DAYS_PER_YEAR, RuleResult
 from htfi_eval.eval.portfolio.walk import carried_log_closes, complete_series
 from htfi_eval.eval.prices import Prices, data_folder, load_prices
 from htfi_eval.eval.strategies.walk import (
     PARAMETERS,
     ChosenByYear,
-    StrategyTrial,
     choose_by_year,
     see_outlook,
     try_strategies,
@@ -121,8 +120,8 @@ def _judge_set(result: Evaluation, prices: Prices, num_symbols: int, costs_bps: 
         if strategy == "reversal" and len(chosen.symbols) < MIN_CROSS_SECTION:
             result.notes.append(f"{prices.name}: reversal is left out: it needs {MIN_CROSS_SECTION} series")
             continue
-        family = [one for one in tried if one.strategy == strategy]
-        by_year = choose_by_year(family, [date[:4] for date in dates])
+        family = [one for one in tried if one.settings["strategy"] == strategy]
+        by_year = choose_by_year(strategy, family, [date[:4] for date in dates])
         walked.append(by_year)
         _add_strategy(result, prices.name, family, by_year, ever)
     first, limits = walked[0].first, TradingConfig()
@@ -139,7 +138,7 @@ def _judge_set(result: Evaluation, prices: Prices, num_symbols: int, costs_bps: 
 
 
 def _add_strategy(
-    result: Evaluation, name: str, family: Sequence[StrategyTrial], walked: ChosenByYear, num_trials: int
+    result: Evaluation, name: str, family: Sequence[RuleResult], walked: ChosenByYear, num_trials: int
 ) -> None:
     returns = np.stack([one.returns for one in family], axis=1)
     overfitting = backtest_overfitting(returns, _NUM_BLOCKS)
@@ -222,7 +221,7 @@ def _held(prices: Prices, num: int) -> np.ndarray:
 
 def _charts(
     name: str,
-    tried: Sequence[StrategyTrial],
+    tried: Sequence[RuleResult],
     walked: Sequence[ChosenByYear],
     held: np.ndarray,
     dates: list[str],

@@ -18,9 +18,9 @@ from htfi.execution.config import Strategy, TradingConfig
 from htfi.execution.sizing import SizingInput, outcomes_of, target_weights
 from htfi.execution.strategies import directions
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.evaluation.overfitting import ReturnMoments, return_moments
+from htfi.forecasting.evaluation.overfitting import return_moments
 from htfi_eval.commands import ProgressCallback
-from htfi_eval.eval.portfolio.rules import TRADING_DAYS_PER_YEAR, daily_returns, log_opens
+from htfi_eval.eval.portfolio.rules import TRADING_DAYS_PER_YEAR, RuleResult, Setting, log_opens, rule_result
 from htfi_eval.eval.portfolio.walk import carried_log_closes
 from htfi_eval.eval.prices import Prices
 from htfi_eval.eval.walk import Walk
@@ -35,37 +35,6 @@ PARAMETERS: StrategyParameters = {  # lookbacks, and how often positions change;
 }
 _MIN_YEARS = 2  # before the first whose parameters are chosen
 _DAYS_TO_TRADE = 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StrategyTrial:
-    """One strategy with its parameters: daily returns [D] after costs and before, as shares of the capital.
-
-    `turnover` is what was traded by the year, as a multiple of the capital.
-    """
-
-    strategy: Strategy
-    lookback: int
-    rebalance: int
-    returns: Array
-    before_costs: Array
-    turnover: float
-
-    @property
-    def name(self) -> str:
-        return f"{self.strategy} {self.lookback}/{self.rebalance}"
-
-    @property
-    def settings(self) -> dict[str, int | str]:
-        return {
-            "strategy": self.strategy,
-            "lookback_bars": self.lookback,
-            "rebalance_bars": self.rebalance,
-        }
-
-    @property
-    def moments(self) -> ReturnMoments:
-        return return_moments(self.returns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,11 +77,11 @@ def try_strategies(
     costs_bps: float,
     progress: Callable[[int, int], None] | None = None,
     parameters: StrategyParameters = PARAMETERS,
-) -> list[StrategyTrial]:
+) -> list[RuleResult]:
     """Every strategy with every parameter from instant `begin` on, all over the same days. Raises: InvalidInput."""
     log_close, log_open = carried_log_closes(prices.close), log_opens(prices)
     closes = np.exp(log_close)
-    trials: list[StrategyTrial] = []
+    trials: list[RuleResult] = []
     choices: list[tuple[Strategy, int, int]] = [
         (strategy, lookback, every)
         for strategy, (lookbacks, everies) in parameters.items()
@@ -128,17 +97,19 @@ def try_strategies(
         config = TradingConfig(strategy=strategy, lookback_bars=lookback, rebalance_bars=every)
         when = range(begin, len(closes) - 2, every)
         weights = _weights(prices, outlook, closes, when, config)
-        places = np.array(when)
-        paid, free = (daily_returns(weights, places, log_open, bps) for bps in (costs_bps, 0.0))
-        traded = float(np.abs(np.diff(weights, axis=0, prepend=0.0)).sum())
-        turnover = traded * TRADING_DAYS_PER_YEAR / len(paid)
-        trials.append(StrategyTrial(strategy, lookback, every, paid, free, turnover))
+        settings: dict[str, Setting] = {
+            "strategy": strategy,
+            "lookback_bars": lookback,
+            "rebalance_bars": every,
+        }
+        name = f"{strategy} {lookback}/{every}"
+        trials.append(rule_result(name, settings, weights, np.array(when), log_open, costs_bps))
     return trials
 
 
-def choose_by_year(trials: list[StrategyTrial], years: list[str]) -> ChosenByYear:
-    """Of one strategy. `years` [D] names the year of each day. The best so far is used in the year that follows."""
-    purged = max(trial.rebalance for trial in trials) + _DAYS_TO_TRADE
+def choose_by_year(strategy: Strategy, trials: list[RuleResult], years: list[str]) -> ChosenByYear:
+    """The best of a strategy's trials so far is used in the year that follows. `years` [D] are those of each day."""
+    purged = max(int(trial.settings["rebalance_bars"]) for trial in trials) + _DAYS_TO_TRADE
     labels = sorted(set(years))[_MIN_YEARS:]
     if not labels:
         raise InvalidInput(f"parameters are chosen by year: more than {_MIN_YEARS} years are needed")
@@ -154,7 +125,7 @@ def choose_by_year(trials: list[StrategyTrial], years: list[str]) -> ChosenByYea
         chosen[year] = best.name
         returns.append(best.returns[now])
         free.append(best.before_costs[now])
-    return ChosenByYear(trials[0].strategy, first, np.concatenate(returns), np.concatenate(free), chosen)
+    return ChosenByYear(strategy, first, np.concatenate(returns), np.concatenate(free), chosen)
 
 
 def _weights(
