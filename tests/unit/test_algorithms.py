@@ -92,11 +92,18 @@ def test_vwap_follows_the_curve_of_volume() -> None:
     assert curve_at((0.0, 0.8, 1.0), 0.75) == pytest.approx(0.9)
 
 
-def test_pov_follows_the_volume_that_traded() -> None:
+def test_pov_takes_its_part_of_what_traded_a_patience_ago_and_rests_that_of_the_next() -> None:
     spec = spec_of(Algorithm.POV, participation=0.1)
+    patience_s = spec.patience_ns / S
     state = advance(spec, seen(spec), VolumeTraded(2_000))
-    assert lots_due(spec, state, 1 * S) == 200
-    assert lots_due(spec, advance(spec, state, UrgencyAsked(4.0)), 1 * S) == 600
+    found = target(spec, state, round(4 * patience_s) * S)
+    assert found[::2] == (150, 100)
+    early = target(spec, state, 1 * S)
+    assert early[::2] == (0, 400)
+    urgent = advance(spec, state, UrgencyAsked(4.0))
+    assert target(spec, urgent, round(4 * patience_s) * S)[::2] == (450, 300)
+    filled = advance(spec, state, LotsFilled(170))
+    assert target(spec, filled, round(4 * patience_s) * S)[::2] == (0, 80)
 
 
 def test_peg_rests_all_and_never_beyond_its_limit() -> None:

@@ -5,9 +5,7 @@ difference; a child is never sent for lots that another child still has open, so
 than the parent. Time is that of the events and of `act`.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
 from htfi.domain.orders import (
     CancelRejected,
@@ -18,8 +16,8 @@ from htfi.domain.orders import (
     OrderFilled,
     OrderMessage,
     OrderRejected,
-    OrderSide,
     ParentOrder,
+    RejectedBy,
     TimeInForce,
     UrgencyChanged,
 )
@@ -29,11 +27,9 @@ from htfi.execution.algorithms.observed import ObservedMarket
 from htfi.execution.algorithms.planning import (
     Algorithm,
     LotsFilled,
-    Market,
     MarketMoved,
     ParentSpec,
     PlanEvent,
-    PlanState,
     UrgencyAsked,
     VolumeTraded,
     advance,
@@ -43,19 +39,19 @@ from htfi.execution.algorithms.planning import (
 )
 from htfi.execution.algorithms.schedules import shortfall_urgency
 from htfi.execution.gate.judging import GateCheck
-from htfi.execution.gate.records import nanos
 from htfi.execution.instruments import NANOS, Instrument
 from htfi.execution.intents import Intent, OrderIntent
 from htfi.execution.order_entry import OrderEntry
 from htfi.execution.order_routing.router import VenueRoute, route_rest, route_take
 from htfi.execution.order_routing.venues import RouterState, VenueTerms
+from htfi.execution.seen_markets import SeenMarkets
+from htfi.execution.turns import RunTurn
+from htfi.execution.worked_orders import ChildOrder, ParentTerms, WorkedOrder, leaves_by_venue
 
 PARTS = 20  # pieces of a parent: less than one is not sent before the end
 STEPS_OF_PATIENCE = 10
-MARK_OUT_NS = 5 * NS_PER_S  # after a fill that had rested, when it is seen where the market went
-MAX_MARKED = 10_000  # fills that await that
 MIN_STEP_NS = 100 * NS_PER_MS
-RETRY_NS = NS_PER_S  # after the gate has refused a child
+RETRY_NS = NS_PER_S  # after the gate or a venue has refused a child, or a venue a cancel
 SWEPT_LEVELS = 3  # prices that the rest of an order may sweep at the end; before that one
 # Objections that no later child of the same parent would be spared.
 _LASTING = frozenset({
@@ -65,81 +61,33 @@ _LASTING = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ParentTerms:
-    """In whose name and on which decision an algorithm works an order."""
-
-    order_id: str
-    instrument: str
-    side: OrderSide
-    lots: int
-    limit_ticks: int
-    order: OrderIntent  # as it would be sent whole: its names and its receipt are the children's
-
-
-@dataclass(slots=True)
-class _Child:
-    """An order of a parent at one venue."""
-
-    order_id: str
-    venue: str
-    lots: int
-    ticks: int
-    is_take: bool
-    sent_ns: int
-    expected: float
-    filled: int = 0
-    is_cancelling: bool = False
-    is_answered: bool = False
-
-    @property
-    def leaves(self) -> int:
-        return self.lots - self.filled
-
-
-@dataclass(slots=True)
-class WorkedOrder:
-    """A parent order and what is open of it."""
-
-    terms: ParentTerms
-    spec: ParentSpec
-    plan: PlanState
-    children: dict[str, _Child] = field(default_factory=dict[str, _Child])
-    num_children: int = 0
-    num_refused: int = 0
-    wake_ns: int = 0
-    retry_ns: int = 0  # until when nothing is sent, after the gate has refused something
-    is_stopped: bool = False
-
-    @property
-    def left(self) -> int:
-        """Lots that are not filled."""
-        return self.spec.lots - self.plan.filled
-
-
 class ParentWorker:
     """Parents in, children out; one parent of an instrument at a time."""
 
-    def __init__(self, entry: OrderEntry, venues: Sequence[VenueTerms], config: AlgorithmConfig) -> None:
-        self._entry, self._venues, self.config = entry, tuple(venues), config
-        self._routers: dict[str, RouterState] = {}
-        self._observed: dict[str, ObservedMarket] = {}
+    def __init__(
+        self,
+        entry: OrderEntry,
+        venues: Sequence[VenueTerms],
+        config: AlgorithmConfig,
+        turn: RunTurn | None = None,
+    ) -> None:
+        """`turn`, where venues have clocks of their own, counts each time that something is done: reports which came
+        before it are taken before it when the run is made again.
+        """
+        self._entry, self.config = entry, config
+        self._seen = SeenMarkets(venues)
+        self._turn = RunTurn() if turn is None else turn
         self._worked: dict[str, WorkedOrder] = {}  # by instrument
         self._by_id: dict[str, WorkedOrder] = {}  # child → its parent
-        self._marked: deque[tuple[int, str, str, int, float, int]] = deque(maxlen=MAX_MARKED)
         self.num_refused = 0
 
     def router(self, symbol: str) -> RouterState:
         """What is known of the venues for an instrument."""
-        if symbol not in self._routers:
-            self._routers[symbol] = RouterState.of(self._venues)
-        return self._routers[symbol]
+        return self._seen.router(symbol)
 
     def observed(self, symbol: str) -> ObservedMarket:
         """What was seen of an instrument's market."""
-        if symbol not in self._observed:
-            self._observed[symbol] = ObservedMarket()
-        return self._observed[symbol]
+        return self._seen.observed(symbol)
 
     def worked(self, symbol: str) -> WorkedOrder | None:
         """The parent order of an instrument that is being worked; None where there is none."""
@@ -182,7 +130,7 @@ class ParentWorker:
             )
         ]
         self._entry.put_in_force(events)
-        self._advance(worked, MarketMoved(self._market(terms.instrument)))
+        self._advance(worked, MarketMoved(self._seen.market(terms.instrument)))
         self.change_urgency(worked, spec.base_urgency + urgency, at_ns, why)
         return worked
 
@@ -235,19 +183,26 @@ class ParentWorker:
         """When something may have to be done next; None where nothing is worked."""
         return min((one.wake_ns for one in self._worked.values()), default=None)
 
-    def run_until(self, until_ns: int, after: Callable[[int], None] = lambda _: None) -> None:
+    def run_until(
+        self,
+        until_ns: int,
+        after: Callable[[int], None] = lambda _: None,
+        max_reports: Callable[[], int] = lambda: 1,
+    ) -> None:
         """Take in what venues report by an instant, and do what becomes due, in order of time.
 
-        `after` is called after each of them with its instant.
+        `after` is called after each of them with its instant; `max_reports` says how many may be taken together: more
+        than one where all that come are of one instant.
         """
         while True:
             wake_ns = self.next_wake_ns()
             is_due = wake_ns is not None and wake_ns <= until_ns
-            event = self._entry.next_report(wake_ns if is_due and wake_ns is not None else until_ns)
-            if event is not None:
-                self._entry.receive([event])
-                self.take(event)
-                after(event.at_ns)
+            reports = self._entry.next_reports(
+                wake_ns if is_due and wake_ns is not None else until_ns, max_reports()
+            )
+            if reports:
+                self._entry.receive(reports, self.take)
+                after(reports[-1].at_ns)
             elif is_due and wake_ns is not None:
                 self.act(wake_ns)
                 after(wake_ns)
@@ -259,13 +214,14 @@ class ParentWorker:
         for worked in list(self._worked.values()):
             if worked.wake_ns <= at_ns:
                 self._work(worked, at_ns)
+        self._turn.number += 1
 
     def _spec(self, terms: ParentTerms, algorithm: Algorithm, at_ns: int) -> ParentSpec:
         config, seen = self.config, self.observed(terms.instrument)
         end_ns = at_ns + config.duration_ns
         base = 0.0
         if algorithm is Algorithm.SHORTFALL:
-            market, instrument = self._market(terms.instrument), self._instrument(terms.instrument)
+            market, instrument = self._seen.market(terms.instrument), self._instrument(terms.instrument)
             tick = instrument.value_nanos / NANOS / instrument.lot_size  # currency, of a share
             base = shortfall_urgency(
                 config.risk_aversion,
@@ -290,34 +246,16 @@ class ParentWorker:
         )
 
     def _take_market(self, event: MarketSnapshot) -> None:
-        router = self.router(event.instrument)
-        venue = router.venues.get(event.venue)
         instrument = self._entry.state.instruments.get(event.instrument)
-        if venue is None or instrument is None:
-            return
-        tick = instrument.tick_nanos
-        if event.last_quantity and event.last is not None:
-            router.traded(event.venue, nanos(event.last) // tick, event.last_quantity, event.at_ns)
-        bid = 0 if event.bid is None else nanos(event.bid) // tick
-        ask = 0 if event.ask is None else nanos(event.ask) // tick
         worked = self._worked.get(event.instrument)
         is_sniper = worked is not None and worked.spec.algorithm is Algorithm.SNIPER
-        if not is_sniper and venue.shows(bid, event.bid_quantity, ask, event.ask_quantity):
-            router.quoted(event.venue, bid, event.bid_quantity, ask, event.ask_quantity, event.at_ns)
-            return  # sizes alone changed
-        router.quoted(event.venue, bid, event.bid_quantity, ask, event.ask_quantity, event.at_ns)
-        market = self._market(event.instrument)
-        while self._marked and self._marked[0][0] <= event.at_ns:
-            _, symbol, name, sign, middle, lots = self._marked.popleft()
-            moved = sign * (middle - self.observed(symbol).last_middle)
-            self.router(symbol).venues[name].adverse.add(moved, lots)
-        if market.bid and market.ask:
-            self.observed(event.instrument).moved((market.bid + market.ask) / 2, event.at_ns)
-        if worked is not None:
-            before = worked.plan.market
-            self._advance(worked, MarketMoved(market))
-            if market.bid != before.bid or market.ask != before.ask or (is_sniper and market != before):
-                worked.wake_ns = min(worked.wake_ns, event.at_ns)
+        market = None if instrument is None else self._seen.take(event, instrument, with_sizes=is_sniper)
+        if worked is None or market is None:
+            return
+        before = worked.plan.market
+        self._advance(worked, MarketMoved(market))
+        if market.bid != before.bid or market.ask != before.ask or (is_sniper and market != before):
+            worked.wake_ns = min(worked.wake_ns, event.at_ns)
 
     def _take_report(self, worked: WorkedOrder, event: OrderMessage) -> None:
         child = worked.children.get(event.order_id)
@@ -336,21 +274,23 @@ class ParentWorker:
             if child.is_take:
                 self._spent(worked, child, event.quantity)
             else:
-                symbol, sign = worked.terms.instrument, worked.spec.sign
-                middle = self.observed(symbol).last_middle
-                self._marked.append(
-                    (event.at_ns + MARK_OUT_NS, symbol, child.venue, sign, middle, event.quantity)
-                )
+                sign = worked.spec.sign
+                self._seen.mark(worked.terms.instrument, child.venue, sign, event.quantity, event.at_ns)
         elif isinstance(event, FillBusted):
             child.filled -= event.quantity
             self._advance(worked, LotsFilled(-event.quantity))
         elif isinstance(event, CancelRejected):
             child.is_cancelling = False
+            child.cancel_from_ns = event.at_ns + RETRY_NS  # else it might be refused again, without end
+        elif isinstance(event, OrderRejected):
+            worked.retry_ns = event.at_ns + RETRY_NS
+            if event.by is RejectedBy.LINK:
+                self.router(worked.terms.instrument).lost(child.venue, event.at_ns)
         if not self._entry.state.orders[event.order_id].state.is_open:
             self._close(worked, child)
         worked.wake_ns = min(worked.wake_ns, event.at_ns)
 
-    def _close(self, worked: WorkedOrder, child: _Child) -> None:
+    def _close(self, worked: WorkedOrder, child: ChildOrder) -> None:
         del worked.children[child.order_id]
         router, share = self.router(worked.terms.instrument), child.filled / child.lots
         if child.is_take:
@@ -360,11 +300,11 @@ class ParentWorker:
         else:
             router.rested(child.venue, child.expected, share)
 
-    def _spent(self, worked: WorkedOrder, child: _Child, lots: int | None) -> None:
+    def _spent(self, worked: WorkedOrder, child: ChildOrder, lots: int | None) -> None:
         """What a child took is not there any more; the market is another where that was all of it."""
         symbol = worked.terms.instrument
         self.router(symbol).spent(child.venue, worked.spec.sign, child.ticks, lots)
-        self._advance(worked, MarketMoved(self._market(symbol)))
+        self._advance(worked, MarketMoved(self._seen.market(symbol)))
 
     def _work(self, worked: WorkedOrder, at_ns: int) -> None:
         """Bring what is open to what the planner wants."""
@@ -404,7 +344,7 @@ class ParentWorker:
             self._send_rests(worked, placed, to_rest, wanted.rest_ticks, at_ns)
 
     def _send_takes(
-        self, worked: WorkedOrder, takes: Sequence[_Child], lots: int, limit_ticks: int, at_ns: int
+        self, worked: WorkedOrder, takes: Sequence[ChildOrder], lots: int, limit_ticks: int, at_ns: int
     ) -> int:
         if lots <= 0 or at_ns < worked.retry_ns:
             return 0
@@ -414,13 +354,13 @@ class ParentWorker:
             lots,
             limit_ticks,
             at_ns,
-            asked=_leaves_by_venue(takes),
+            asked=leaves_by_venue(takes),
             max_levels=SWEPT_LEVELS if at_ns >= worked.spec.finish_ns else 1,
         )
         return self._send(worked, routes, at_ns, is_take=True)
 
     def _send_rests(
-        self, worked: WorkedOrder, placed: Sequence[_Child], lots: int, ticks: int, at_ns: int
+        self, worked: WorkedOrder, placed: Sequence[ChildOrder], lots: int, ticks: int, at_ns: int
     ) -> int:
         if at_ns < worked.retry_ns:
             return 0
@@ -431,7 +371,7 @@ class ParentWorker:
             ticks,
             at_ns,
             worked.spec.patience_ns / NS_PER_S,
-            resting=_leaves_by_venue(placed),
+            resting=leaves_by_venue(placed),
         )
         return self._send(worked, routes, at_ns, is_take=False)
 
@@ -474,15 +414,15 @@ class ParentWorker:
                 worked.is_stopped |= any(one.check in _LASTING for one in verdict.objections)
                 continue
             order_id, route = verdict.intent.order_id, by_id[verdict.intent.order_id]
-            worked.children[order_id] = _Child(
+            worked.children[order_id] = ChildOrder(
                 order_id, route.venue, route.lots, route.ticks, is_take, at_ns, route.expected
             )
             self._by_id[order_id] = worked
             sent += route.lots
         return sent
 
-    def _cancel(self, children: Iterable[_Child], at_ns: int) -> None:
-        asked = [one for one in children if not one.is_cancelling]
+    def _cancel(self, children: Iterable[ChildOrder], at_ns: int) -> None:
+        asked = [one for one in children if not one.is_cancelling and at_ns >= one.cancel_from_ns]
         intents: list[Intent] = []
         for one in asked:
             live = self._entry.state.orders[one.order_id]
@@ -492,22 +432,8 @@ class ParentWorker:
         if intents:
             self._entry.submit(intents)
 
-    def _market(self, symbol: str) -> Market:
-        router = self.router(symbol)
-        bid, bid_lots = router.best(-1)
-        ask, ask_lots = router.best(1)
-        return Market(bid, bid_lots, ask, ask_lots)
-
     def _instrument(self, symbol: str) -> Instrument:
         return self._entry.state.instruments[symbol]
 
     def _advance(self, worked: WorkedOrder, event: PlanEvent) -> None:
         worked.plan = advance(worked.spec, worked.plan, event)
-
-
-def _leaves_by_venue(children: Iterable[_Child]) -> dict[str, int]:
-    """Lots that children still have open, by venue."""
-    found: dict[str, int] = {}
-    for one in children:
-        found[one.venue] = found.get(one.venue, 0) + one.leaves
-    return found

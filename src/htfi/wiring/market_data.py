@@ -66,7 +66,7 @@ def open_fix_source(spec: SourceSpec, inbox: Inbox, notify: Callable[[str], None
     assert own.market_data is not None, "the source was completed by it"
     session = SessionThread(own)
     try:
-        noted = run_on(inbox.path.with_suffix(".fix.json"), session)
+        (noted,) = run_on(inbox.path.with_suffix(".fix.json"), session)
         place = JournalPlace(noted.num_files, noted.next_out, noted.next_in)
         receiver = MarketDataReceiver(
             session,

@@ -19,6 +19,7 @@ from htfi.execution.instruments import Instrument, instrument_of
 from htfi.simulation.venue.fix_venue import FixVenue
 from htfi.wiring.served_venue import ServedVenue
 from htfi.wiring.settings import Settings
+from htfi.wiring.venue_link import served_venue
 from htfi.wiring.venue_prices import PriceFiles, PricePublisher
 
 
@@ -45,11 +46,11 @@ class VenueServer:
         def terms(symbol: str) -> Instrument:
             return instrument_of(settings.trading.terms(symbol, 0))
 
-        self.name = settings.trading.venue
+        self.name, config = served_venue(settings, endpoint.orders.venue)
         shares_clock = endpoint.orders.shares_clock
         venue = FixVenue(
             self.name,
-            settings.venue,
+            config,
             terms,
             dictionary,
             None if files is None else partial(files.prices, "trade"),

@@ -136,7 +136,7 @@ class MarketDataReceiver:
         self._newest_s = time.monotonic()
         for symbol in self._settings.symbols:
             asked = f"{self._prefix}{self._num_subscribed}{time.time_ns() % 10**9:09d}-{symbol}"
-            self._session.post(market_data_request(asked, [symbol]))
+            self._session.post([market_data_request(asked, [symbol])])
 
     def _watch_silence(self, *, is_up: bool) -> None:
         silent_s = time.monotonic() - self._newest_s

@@ -1,48 +1,43 @@
-"""Links to a venue behind a FIX session: a live one, and a simulated one that goes by the run's clock.
+"""The link to a venue behind a FIX session that has a clock of its own.
 
 A live venue answers when it likes: its reports carry the turn of the run that took them, and a run that is made again
 takes them there from its record. A request that an earlier process recorded and never sent is refused then, unless it
-cancels: nobody knows any more whether it is still wanted. The simulated venue gets the run's prices and instants, so
-that what passes between both follows from the inputs: what the journal holds of it is not sent again.
+cancels: nobody knows any more whether it is still wanted.
 """
 
 import time
 from collections import deque
+from collections.abc import Sequence
 
 from msgspec import structs
 
 from htfi.adapters.fix.session_thread import SessionThread
-from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
-from htfi.domain.events import Bar, FeedItem, Quote, Trade
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.events import FeedItem
 from htfi.domain.orders import (
     AlertRaised,
     CancelRejected,
     CancelRequest,
     MarketSnapshot,
     MassCancelRequest,
-    NewOrder,
     OrderEvent,
     OrderMessage,
     OrderRejected,
     RejectedBy,
-    ReplaceRequest,
 )
 from htfi.execution.fix.events import NotSent
-from htfi.execution.fix.market_messages import read_snapshot
+from htfi.execution.fix.mass_cancels import MassCancel, mass_name
 from htfi.execution.fix.messages import FixMessage
-from htfi.execution.fix.order_codes import Composed, Unreadable
-from htfi.execution.fix.price_messages import NO_PRICE, exact_time, price_message
+from htfi.execution.fix.order_codes import Composed
 from htfi.execution.fix.venue_orders import NOT_SENT, VenueOrders
 from htfi.execution.instruments import Instrument
 from htfi.execution.market_view import MarketView
 from htfi.execution.ports import VenueRequest
 from htfi.execution.turns import RecordedEvents, RunTurn
 
-CLOCK = "T"  # begins the MDReqID (262) that states an instant to the simulated venue, and its newest price after a dot
-
 
 class LiveVenueLink:
-    """A venue with a clock of its own. Market data for the gate is the feed's."""
+    """A venue with a clock of its own, one of those of `LiveVenues`. Market data for the gate is the feed's."""
 
     def __init__(
         self,
@@ -57,15 +52,18 @@ class LiveVenueLink:
         self._session, self._orders, self._recorded, self._turn = session, orders, recorded, turn
         self._settings = session.endpoint.orders
         self._sent_ids = {message.get(11) for message in sent}
+        self._sent_masses = {one.get(11): one.get(55) for one in sent if one.msg_type == "q"}  # → instrument
         for message in sent:
             orders.note_number(message.sequence or 0, message.get(11))
         self._view = MarketView(name)
-        self._name = name
+        self.name = name
         self._markets: deque[MarketSnapshot] = deque()
         self._events: deque[OrderEvent] = deque()
         self._refusals: list[OrderEvent] = []
         self._answers_by_s: dict[str, float] = {}  # until when a request's answer is waited for, by ClOrdID
         self._num_handled = 0
+        self.alert_name = ""  # what alerts name the venue by, where there are several
+        self._is_given_up = False  # the session did not come back in time, and has not since
 
     def list_instrument(self, instrument: Instrument) -> None:
         """Show the gate an instrument's market."""
@@ -77,42 +75,123 @@ class LiveVenueLink:
         if snapshot is not None:
             self._markets.append(snapshot)
 
-    def send(self, request: VenueRequest) -> None:
-        """Send a request, or refuse it where the session does not come back in time. Raises: DependencyUnavailable."""
-        try:
-            composed = self._orders.compose(request)
-        except InvalidInput as error:
-            self._refuse(request, str(error))
-            return
-        cl_ord_id = self._orders.cl_ord_id(request)
-        if cl_ord_id in self._sent_ids:
-            return
-        is_cancel = isinstance(request, CancelRequest)
-        if self._recorded.is_replaying or (self._recorded.holds_newest and not is_cancel):
-            self._refuse(request, "the run ended before it left")
-            return
-        try:
-            number = posted(self._session, composed)
-        except InvalidInput as error:
-            self._refuse(request, str(error))
-            return
-        if isinstance(number, NotSent):
-            self._refuse(request, f"{self._session.name} is down: {self._session.why_down}")
-            return
-        self._orders.note_number(number, cl_ord_id)
-        self._answers_by_s[cl_ord_id] = time.monotonic() + self._settings.answer_wait_s
+    def send(self, *requests: VenueRequest) -> None:
+        """Send requests, together, or refuse them where the session does not come back in time.
 
-    def next(self, until_ns: int) -> OrderEvent | None:
-        """Market data, then what this turn of the run has recorded, then what has come; waits for open answers."""
-        if self._markets:
+        Raises: DependencyUnavailable.
+        """
+        composed: dict[str, Composed] = {}
+        wanted: dict[str, VenueRequest] = {}
+        for request in requests:
+            cl_ord_id = self._orders.cl_ord_id(request)
+            try:
+                message = self._orders.compose(request)
+            except InvalidInput as error:
+                self._refuse(request, str(error))
+                continue
+            if cl_ord_id in self._sent_ids:
+                continue
+            is_cancel = isinstance(request, CancelRequest)
+            if self._recorded.is_replaying or (self._recorded.holds_newest and not is_cancel):
+                self._refuse(request, "the run ended before it left")
+                continue
+            composed[cl_ord_id], wanted[cl_ord_id] = message, request
+        if not composed:
+            return
+        try:
+            numbers = self._post(*composed.values())
+        except InvalidInput as error:
+            for request in wanted.values():
+                self._refuse(request, str(error))
+            return
+        if isinstance(numbers, NotSent):
+            for request in wanted.values():
+                self._refuse(request, f"{self._session.name} is down: {self._session.why_down}")
+            return
+        for number, cl_ord_id in zip(numbers, composed, strict=True):
+            self._orders.note_number(number, cl_ord_id)
+            self._answers_by_s[cl_ord_id] = time.monotonic() + self._settings.answer_wait_s
+
+    def _post(self, *composed: Composed) -> list[int] | NotSent:
+        numbers = posted(self._session, composed, 0.0 if self._is_given_up else self._settings.logon_wait_s)
+        self._is_given_up = isinstance(numbers, NotSent)
+        return numbers
+
+    def cancel_together(self, requests: Sequence[CancelRequest]) -> None:
+        """Cancel by as few messages as reach no other order. Raises: DependencyUnavailable."""
+        masses, single = self._masses_of(requests)
+        for mass in masses:
+            self._send_mass(mass)
+        self.send(*single)
+
+    def _masses_of(
+        self, requests: Sequence[CancelRequest]
+    ) -> tuple[list[MassCancel], Sequence[CancelRequest]]:
+        """Mass cancels and single ones: as they were sent when the run did this before, else as few as can be."""
+        if not self._settings.mass_cancel:
+            return [], requests
+        if not self._recorded.holds_newest:
+            return self._orders.plan_mass_cancels(requests)
+        masses: list[MassCancel] = []
+        left = {one.cl_ord_id: one for one in requests}
+        for first in requests:
+            name = mass_name(first)
+            symbol = self._sent_masses.get(self._orders.full_id(name))
+            if symbol is not None:
+                instrument_of = self._orders.instrument_of
+                reached = [one for one in left.values() if symbol in ("", instrument_of(one.order_id))]
+                masses.append(MassCancel(name, symbol, tuple(reached)))
+                for one in reached:
+                    del left[one.cl_ord_id]
+        return masses, list(left.values())
+
+    def _send_mass(self, mass: MassCancel) -> None:
+        composed = self._orders.compose_mass_cancel(mass)
+        self._answers_by_s[self._orders.full_id(mass.name)] = time.monotonic() + self._settings.answer_wait_s
+        if self._orders.full_id(mass.name) in self._sent_ids:
+            return
+        numbers = self._post(composed)
+        if isinstance(numbers, NotSent):
+            for one in mass.cancels:
+                self._refuse(one, f"{self._session.name} is down: {self._session.why_down}")
+            return
+        self._orders.note_mass_number(numbers[0], mass)
+
+    def send_singly(self) -> bool:
+        """Send the cancels of mass cancels that were refused, or that nobody answered in time; whether any was."""
+        if self._orders.has_mass_open and not self.answer_wait_s:
+            self._orders.fall_back()
+        singles, self._orders.single_cancels = self._orders.single_cancels, []
+        self.send(*singles)
+        return bool(singles)
+
+    def next_market(self, until_ns: int) -> MarketSnapshot | None:
+        """Market data of the feed by an instant."""
+        if self._markets and self._markets[0].at_ns <= until_ns:
             return self._markets.popleft()
-        if self._recorded.is_replaying:
-            recorded = self._recorded.next_recorded()
-            return self._again(recorded) if self._is_own(recorded) and recorded is not None else None
+        return None
+
+    def next_in_hand(self, until_ns: int) -> OrderEvent | None:
+        """What has come, without waiting."""
         if self._refusals:
             return self._stamped(self._refusals.pop(0), until_ns)
-        event = self._next_event(wait=True)
+        event = self._next_event()
         return None if event is None else self._stamped(event, until_ns)
+
+    @property
+    def answer_wait_s(self) -> float:
+        """How long an answer is still waited for, each request's once; 0: none is open, or the time is up."""
+        now_s = time.monotonic()
+        self._answers_by_s = {
+            one: by_s
+            for one, by_s in self._answers_by_s.items()
+            if by_s > now_s and self._orders.is_awaited(one)
+        }
+        return max(self._answers_by_s.values(), default=now_s) - now_s
+
+    @property
+    def session(self) -> SessionThread:
+        return self._session
 
     def cancels(self, at_ns: int) -> list[MassCancelRequest]:
         """After an interruption of the session: what was open is cancelled, once messages can be sent again."""
@@ -124,27 +203,20 @@ class LiveVenueLink:
             return []
         return [
             MassCancelRequest(
-                at_ns=at_ns, by="", why=f"{self._session.name} was interrupted", venue=self._name
+                at_ns=at_ns, by="", why=f"{self._session.name} was interrupted", venue=self.name
             )
         ]
 
     def _refuse(self, request: VenueRequest, why: str) -> None:
         self._refusals.append(self._orders.refuse(request, why))
 
-    def _is_own(self, recorded: OrderEvent | None) -> bool:
-        """Whether a recorded event came by this link in this turn."""
-        if recorded is None or not recorded.turn or recorded.turn != self._turn.number:
-            return False
-        is_request = isinstance(recorded, NewOrder | ReplaceRequest | CancelRequest)
-        return isinstance(recorded, AlertRaised | OrderMessage) and not is_request
-
-    def _again(self, recorded: OrderEvent) -> OrderEvent:
+    def again(self, recorded: OrderEvent) -> OrderEvent:
         """The event that an earlier start took here, from the journal."""
         if _is_not_sent(recorded):
             assert isinstance(recorded, OrderRejected | CancelRejected)
             self._refusals = [one for one in self._refusals if not _is_same_request(one, recorded)]
             return recorded
-        event = self._next_event(wait=False)
+        event = self._next_event()
         if event is None:
             raise IntegrityError(
                 f"{self._session.endpoint.journal}: the FIX journal lacks what the run has recorded of it: "
@@ -152,146 +224,33 @@ class LiveVenueLink:
             )
         return self._stamped(event, recorded.at_ns)
 
-    def _next_event(self, *, wait: bool) -> OrderEvent | None:
+    def _next_event(self) -> OrderEvent | None:
         while not self._events:
-            message = self._session.next_message(self._left_s() if wait else 0.0)
+            message = self._session.next_message()
             if message is None:
                 return None
             self._events.extend(self._orders.read(message))
         return self._events.popleft()
 
-    def _left_s(self) -> float:
-        """How long an answer is still waited for: each request's once, whether or not it comes."""
-        now_s = time.monotonic()
-        self._answers_by_s = {
-            one: by_s
-            for one, by_s in self._answers_by_s.items()
-            if by_s > now_s and self._orders.is_unanswered(one)
-        }
-        return max(self._answers_by_s.values(), default=now_s) - now_s
-
     def _stamped(self, event: OrderEvent, at_ns: int) -> OrderEvent:
         turn = self._turn.number
         if isinstance(event, AlertRaised):
-            return structs.replace(event, at_ns=at_ns, event_at_ns=at_ns, turn=turn)
+            return structs.replace(event, at_ns=at_ns, event_at_ns=at_ns, turn=turn, venue=self.alert_name)
         assert isinstance(event, OrderMessage)
         venue_at_ns = 0 if _is_not_sent(event) else event.at_ns
         return structs.replace(event, at_ns=at_ns, venue_at_ns=venue_at_ns, turn=turn)
 
 
-class SteppedVenueLink:
-    """The simulated venue of `htfi venue serve`: it reports up to the instant that it is asked for."""
-
-    def __init__(self, session: SessionThread, orders: VenueOrders, sent: list[FixMessage]) -> None:
-        self._session, self._orders = session, orders
-        self._settings = session.endpoint.orders
-        self._sent = deque(sent)  # by earlier processes
-        self._num_posted = 0
-        self._symbol = self._newest_id = ""  # of the newest price
-        self._asked_ns = 0
-        self._is_asked_for = False  # whether something was sent since it was asked
-        self._events: deque[OrderEvent] = deque()
-
-    def list_instrument(self, instrument: Instrument) -> None:
-        """The venue has the instruments of its own settings."""
-
-    def observe(self, item: FeedItem) -> None:
-        """Send a price to the venue, which may have published it. Raises: DependencyUnavailable, IntegrityError."""
-        if isinstance(item, Quote | Trade | Bar):
-            if self._settings.shares_clock:
-                self._symbol, self._is_asked_for = item.symbol, True
-                self._newest_id = item.id or self._newest_id
-                return
-            composed = price_message(item, self._session.dictionary)
-            if composed is not None:
-                self._post(composed)
-                self._symbol = item.symbol
-
-    def send(self, request: VenueRequest) -> None:
-        """Send a request. Raises: DependencyUnavailable, IntegrityError."""
-        composed = exact_time(self._orders.compose(request), request.at_ns)
-        number = self._post(composed)
-        self._orders.note_number(number, self._orders.cl_ord_id(request))
-
-    def next(self, until_ns: int) -> OrderEvent | None:
-        """What the venue has reported by an instant. Raises: DependencyUnavailable, IntegrityError."""
-        if not self._events and self._symbol and (until_ns > self._asked_ns or self._is_asked_for):
-            self._ask(until_ns)
-        if self._events and self._events[0].at_ns <= until_ns:
-            return self._events.popleft()
-        return None
-
-    def _ask(self, until_ns: int) -> None:
-        request_id = f"{CLOCK}{until_ns}" + (f".{self._newest_id}" if self._newest_id else "")
-        body = [
-            (262, request_id),
-            (263, "0"),
-            (264, "1"),
-            (267, "1"),
-            (269, "0"),
-            (146, "1"),
-            (55, self._symbol),
-        ]
-        self._post(("V", body))
-        self._asked_ns, self._is_asked_for = until_ns, False
-        while True:
-            message = self._session.next_message(self._settings.answer_wait_s + self._settings.logon_wait_s)
-            if message is None:
-                raise DependencyUnavailable(
-                    f"{self._session.name}: the venue does not answer"
-                    f"{f' ({self._session.why_down})' if self._session.why_down else ''}: "
-                    "start it again and run the same command again"
-                )
-            if message.msg_type in ("W", "Y") and message.get(262) == request_id:
-                if message.msg_type == "Y" and message.get(58) != NO_PRICE:
-                    raise InvalidInput(f"{self._session.name}: {message.get(58)[:200]}")
-                return
-            if message.msg_type == "j" and message.get(372) == "W":
-                raise InvalidInput(
-                    f"{self._session.name}: {message.get(58)[:200]}: orders.send_prices is for a venue without any"
-                )
-            if message.msg_type == "W":
-                snapshot = read_snapshot(message, self._session.dictionary)
-                if not isinstance(snapshot, Unreadable):
-                    self._events.append(snapshot)
-            else:
-                self._events.extend(self._orders.read(message))
-
-    def _post(self, composed: Composed) -> int:
-        """Send the next message, unless an earlier process has sent it."""
-        self._is_asked_for = True
-        if self._sent:
-            message = self._sent.popleft()
-            if (message.msg_type, _body(message, self._session)) != (composed[0], list(composed[1])):
-                raise IntegrityError(
-                    f"{self._session.endpoint.journal}: the FIX journal holds another message than follows from the "
-                    "inputs: the inputs, the settings or the code changed since; use a new folder for the run"
-                )
-            return message.sequence or 0
-        number = posted(self._session, composed)
-        if isinstance(number, NotSent):
-            raise DependencyUnavailable(
-                f"{self._session.name} is down ({self._session.why_down}): mend that, or start the venue with "
-                "`htfi venue serve`, and run the same command again"
-            )
-        return number
-
-
-def posted(session: SessionThread, composed: Composed) -> int | NotSent:
-    """The number of a message that was sent, as soon as the session is there, or why it was not in time."""
-    deadline_s = time.monotonic() + session.endpoint.orders.logon_wait_s
-    number = session.post(composed)
-    while isinstance(number, NotSent):
+def posted(session: SessionThread, messages: Sequence[Composed], wait_s: float) -> list[int] | NotSent:
+    """The numbers of messages that were sent, as soon as the session is there, or why they were not in time."""
+    deadline_s = time.monotonic() + wait_s
+    numbers = session.post(messages)
+    while isinstance(numbers, NotSent):
         left_s = deadline_s - time.monotonic()
         if left_s <= 0 or not session.wait_for_logon(left_s):
             break
-        number = session.post(composed)
-    return number
-
-
-def _body(message: FixMessage, session: SessionThread) -> list[tuple[int, str]]:
-    header = session.dictionary.header_tags
-    return [(tag, value) for tag, value in message.fields if tag not in header and tag != 10]
+        numbers = session.post(messages)
+    return numbers
 
 
 def _is_not_sent(event: OrderEvent) -> bool:

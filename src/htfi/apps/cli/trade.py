@@ -33,6 +33,7 @@ Examples:
   htfi trade --venue fix.toml --bar 1m           prices by FIX as well
   htfi trade prices.csv --strategy trend         by past moves
   htfi trade quotes.csv --algorithm vwap --venues venues.toml
+  htfi trade quotes.csv --algorithm twap --venue fix.toml
   htfi orders list trade1
   htfi orders positions trade1
 
@@ -53,11 +54,12 @@ SAMPLE_SYMBOLS = ["SPX", "IBM"]  # of the embedded sample; nobody can hold the V
 @click.option("--capital", type=FiniteRange(min=0, min_open=True), help="What positions are sized by.")
 @click.option(
     "--venue",
-    "venue_file",
+    "venue_files",
     metavar="FILE",
+    multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="TOML file of a FIX session: orders go there, not to the simulated venue inside the run; with a table "
-    "[market_data] prices come from there.",
+    help="TOML file of a FIX session, once for each venue: orders go there, not to the simulated venue inside the run; "
+    "with a table [market_data] prices come from there.",
 )
 @click.option(
     "--strategy",
@@ -86,7 +88,7 @@ def command(
     target: str | None,
     draft: str | None,
     capital: float | None,
-    venue_file: Path | None,
+    venue_files: tuple[Path, ...],
     strategy: str | None,
     algorithm: str | None,
     venues_file: Path | None,
@@ -117,7 +119,7 @@ def command(
         settings = override(settings, "trading", algorithm=algorithm)
     if venues_file is not None:
         settings = with_venues(settings, venues_file)
-    if venue_file is not None:
+    for venue_file in reversed(venue_files):
         files = (*prices_of(venue_file), *files)
     if not files and mapping is None and "*" in settings.trading.symbols:
         settings = override(settings, "trading", symbols=SAMPLE_SYMBOLS)
@@ -135,5 +137,5 @@ def command(
         plain=plain,
         report=report,
         with_orders=True,
-        venue_file=venue_file,
+        venue_files=venue_files,
     )

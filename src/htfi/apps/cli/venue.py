@@ -25,6 +25,12 @@ def command() -> None:
 @mapping_option
 @settings_option
 @click.option(
+    "--venues",
+    "venues_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="TOML of several venues, a table each: it is the one that FILE names in orders.venue.",
+)
+@click.option(
     "--pace",
     type=FiniteRange(min=0, min_open=True),
     help="Seconds of the prices that pass in one second; without it as fast as the client takes them.",
@@ -35,6 +41,7 @@ def serve(
     prices: tuple[str, ...],
     mapping: Path | None,
     settings_file: Path | None,
+    venues_file: Path | None,
     pace: float | None,
     quiet: bool,
 ) -> None:
@@ -49,10 +56,11 @@ def serve(
     Examples:
       htfi venue serve venue.toml
       htfi venue serve venue.toml --settings desk.toml --quiet
+      htfi venue serve xnys.toml --venues venues.toml
       htfi venue serve venue.toml quotes.csv trades.csv --pace 60
     """
     from htfi.apps.cli.signals import graceful_shutdown
-    from htfi.wiring.settings import load_settings
+    from htfi.wiring.settings import load_settings, with_venues
     from htfi.wiring.venue_server import open_venue_server
 
     num_shown = 0
@@ -63,6 +71,9 @@ def serve(
             click.echo(line)
         num_shown += 1
 
-    server = open_venue_server(file, load_settings(settings_file), show, prices, mapping, pace)
+    settings = load_settings(settings_file)
+    if venues_file is not None:
+        settings = with_venues(settings, venues_file)
+    server = open_venue_server(file, settings, show, prices, mapping, pace)
     with graceful_shutdown(server.close, STOP_S, "the venue"):
         server.serve()

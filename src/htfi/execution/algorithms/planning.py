@@ -161,16 +161,27 @@ def target(spec: ParentSpec, state: PlanState, at_ns: int) -> Target:
         case Algorithm.SNIPER:
             return Target(left if _is_shot(spec, state, opposite) else 0, opposite, 0, rest_ticks)
         case Algorithm.TWAP | Algorithm.VWAP | Algorithm.SHORTFALL | Algorithm.POV:
-            overdue = min(left, max(0, lots_due(spec, state, at_ns - spec.patience_ns) - state.filled))
-            due = min(left, max(0, lots_due(spec, state, at_ns + spec.patience_ns) - state.filled))
+            before, after = lots_around(spec, state, at_ns)
+            overdue = min(left, max(0, before - state.filled))
+            due = min(left, max(0, after - state.filled))
             return Target(overdue, spec.limit_ticks, due - overdue, rest_ticks)
 
 
-def lots_due(spec: ParentSpec, state: PlanState, at_ns: int) -> int:
-    """Lots that the schedule has due by an instant. POV's follow the volume that was traded, whatever the instant."""
+def lots_around(spec: ParentSpec, state: PlanState, at_ns: int) -> tuple[int, int]:
+    """Lots that were due a patience ago, and that will be in a patience.
+
+    POV's follow the volume that was traded; that it traded evenly since the start, and goes on so, is assumed.
+    """
     if spec.algorithm is Algorithm.POV:
         rate = spec.participation * max(0.1, 1.0 + state.urgency / 2)
-        return min(spec.lots, int(rate * state.volume))
+        share = spec.patience_ns / max(spec.patience_ns, at_ns - spec.start_ns)
+        traded = rate * state.volume
+        return min(spec.lots, int(traded * (1 - share))), min(spec.lots, int(traded * (1 + share)))
+    return lots_due(spec, state, at_ns - spec.patience_ns), lots_due(spec, state, at_ns + spec.patience_ns)
+
+
+def lots_due(spec: ParentSpec, state: PlanState, at_ns: int) -> int:
+    """Lots that the schedule of time, or of the usual volume, has due by an instant."""
     share = (at_ns - spec.start_ns) / max(1, spec.end_ns - spec.start_ns)
     passed = curve_at(spec.curve, share) if spec.algorithm is Algorithm.VWAP else share
     return min(spec.lots, int(spec.lots * share_due(state.urgency, passed) + _ROUND_UP))
