@@ -20,10 +20,15 @@ Answer = Callable[["Counterparty", FixMessage], list[Composed]]
 
 def report(order: FixMessage, exec_id: str, exec_type: str, **more: str) -> Composed:
     """An ExecutionReport (35=8) on an order; `more` fields by f-number."""
-    status = {"0": "0", "F": "2", "4": "4", "8": "8", "H": "0"}[exec_type]
+    status = {"0": "0", "F": "2", "4": "4", "8": "8", "H": "0", "G": "1"}[exec_type]
     fields = {37: f"V-{order.get(41) or order.get(11)}", 11: order.get(11), 17: exec_id, 150: exec_type, 39: status,
               55: order.get(55), 54: order.get(54), 151: "0", 14: "0", 6: "0", 60: order.get(60)}  # fmt: skip
     return "8", list((fields | {int(tag[1:]): value for tag, value in more.items()}).items())
+
+
+def no_mass_cancels(message: FixMessage) -> Composed:
+    """A BusinessMessageReject (35=j) of an OrderMassCancelRequest: it is not supported."""
+    return "j", [(45, str(message.sequence)), (372, "q"), (380, "3"), (58, "no mass cancels")]
 
 
 def acknowledged(order: FixMessage, number: int) -> Composed:
@@ -39,6 +44,8 @@ def fill_all(venue: "Counterparty", message: FixMessage) -> list[Composed]:
     number = message.sequence or 0
     if message.msg_type == "D":
         return [acknowledged(message, number), filled(message, number)]
+    if message.msg_type == "q":
+        return [no_mass_cancels(message)]
     return [too_late(venue, message)]
 
 
@@ -48,11 +55,45 @@ def too_late(venue: "Counterparty", message: FixMessage) -> Composed:
     return "9", body if known else [*body, (102, "1")]
 
 
+def trade_some(venue: "Counterparty", message: FixMessage) -> list[Composed]:
+    """Acknowledge each order; fill what takes by half and end the rest, let what rests stand until it is cancelled."""
+    number = message.sequence or 0
+    if message.msg_type != "D":
+        return leave_open(venue, message)
+    answers = [acknowledged(message, number)]
+    if message.get(59) != "3":
+        return answers
+    half = (int(message.get(38)) + 1) // 2
+    answers.append(report(message, f"E{number}", "F", f32=str(half), f31=message.get(44), f14=str(half)))
+    if half < int(message.get(38)):
+        answers.append(report(message, f"C{number}", "4"))
+    return answers
+
+
+def mass_cancelled(venue: "Counterparty", message: FixMessage) -> list[Composed]:
+    """As `leave_open`, and it takes mass cancels: every order that it has not cancelled yet ends."""
+    if message.msg_type != "q":
+        if message.msg_type == "F":
+            venue.gone.add(message.get(41))
+        return leave_open(venue, message)
+    symbol = message.get(55)
+    ended = [
+        one for name, one in venue.orders.items() if name not in venue.gone and symbol in ("", one.get(55))
+    ]
+    venue.gone |= {one.get(11) for one in ended}
+    kind = message.get(530)
+    answer = [(11, message.get(11)), (37, "V"), (530, kind), (531, kind), (533, str(len(ended)))]
+    reports = [report(one, f"M{one.sequence}", "4") for one in ended]
+    return [("r", answer), *reports]
+
+
 def leave_open(venue: "Counterparty", message: FixMessage) -> list[Composed]:
     """Acknowledge each order, and cancel it when it is asked to."""
     number = message.sequence or 0
     if message.msg_type == "D":
         return [acknowledged(message, number)]
+    if message.msg_type == "q":
+        return [no_mass_cancels(message)]
     if message.get(41) not in venue.orders:
         return [too_late(venue, message)]
     return [report(message, f"C{number}", "4", f41=message.get(41))]
@@ -69,6 +110,7 @@ class Counterparty:
     runner: SessionRunner | None = None
     loop: asyncio.AbstractEventLoop | None = None
     unsent: list[Composed] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)  # ClOrdIDs of orders that were cancelled
 
     def on_logon(self, runner: SessionRunner) -> None:
         self.flush(runner)
@@ -124,11 +166,13 @@ class Counterparty:
 
 
 @contextmanager
-def counterparty(folder: Path, port: int, answer: Answer = fill_all) -> Generator[Counterparty]:
+def counterparty(
+    folder: Path, port: int, answer: Answer = fill_all, name: str = "XSIM"
+) -> Generator[Counterparty]:
     """A venue that listens inside; its journal is in the folder."""
-    settings = FixSession("XSIM", "HTFI", initiator=False)
+    settings = FixSession(name, "HTFI", initiator=False)
     venue = Counterparty(answer)
-    journal = MessageJournal(folder / "counterparty", sync=False)
+    journal = MessageJournal(folder / f"counterparty-{name}", sync=False)
     is_listening, is_over = threading.Event(), asyncio.Event()
 
     async def serve() -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from htfi.adapters.stores.order_log import ORDERS
-from htfi.wiring.settings import load_settings
+from htfi.wiring.settings import load_settings, with_venues
 from htfi.wiring.venue_server import open_venue_server
 
 
@@ -22,10 +22,16 @@ def free_port() -> int:
 
 
 def write_session(
-    path: Path, port: int, *, is_venue: bool, version: str = "FIX.4.4", orders: str = ""
+    path: Path,
+    port: int,
+    *,
+    is_venue: bool,
+    version: str = "FIX.4.4",
+    orders: str = "",
+    name: str = "XSIM",
 ) -> Path:
-    """The TOML file of one side."""
-    sides = ("XSIM", "HTFI") if is_venue else ("HTFI", "XSIM")
+    """The TOML file of one side of a venue's session."""
+    sides = (name, "HTFI") if is_venue else ("HTFI", name)
     path.write_text(
         f'port = {port}\nsync = false\nreconnect_s = 0.02\nmax_reconnect_s = 0.05\n[session]\nsender = "{sides[0]}"\n'
         f'target = "{sides[1]}"\nversion = "{version}"\ninitiator = {str(not is_venue).lower()}\n[orders]\n{orders}\n'
@@ -34,7 +40,9 @@ def write_session(
 
 
 @contextmanager
-def served(path: Path, settings_file: Path | None = None) -> Generator[list[str]]:
+def served(
+    path: Path, settings_file: Path | None = None, venues_file: Path | None = None
+) -> Generator[list[str]]:
     """The venue of a TOML file on a thread; the lines that it shows."""
     lines: list[str] = []
     is_listening = threading.Event()
@@ -43,7 +51,10 @@ def served(path: Path, settings_file: Path | None = None) -> Generator[list[str]
         lines.append(line)
         is_listening.set()
 
-    server = open_venue_server(path, load_settings(settings_file), show)
+    settings = load_settings(settings_file)
+    if venues_file is not None:
+        settings = with_venues(settings, venues_file)
+    server = open_venue_server(path, settings, show)
     thread = threading.Thread(target=server.serve)
     thread.start()
     assert is_listening.wait(20)
@@ -58,18 +69,19 @@ def served(path: Path, settings_file: Path | None = None) -> Generator[list[str]
 class VenueProcess:
     """`htfi venue serve FILE` as a process, which may be killed and started again."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, name: str = "XSIM", *more: object) -> None:
+        self._words = ["venue", "serve", str(path), "--quiet", *map(str, more)]
+        self._name = name
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "htfi", "venue", "serve", str(self._path), "--quiet"],
+            [sys.executable, "-m", "htfi", *self._words],
             stdout=subprocess.PIPE,
             text=True,
         )
         assert self._process.stdout is not None
-        assert re.match(r"venue XSIM is ready at ", self._process.stdout.readline())
+        assert re.match(rf"venue {self._name} is ready at ", self._process.stdout.readline())
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> int:
         """Its exit status after a signal."""

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from htfi.adapters.feeds.spool import SpoolReader
 from htfi.adapters.fix.journal import MessageJournal
 from htfi.adapters.fix.session_thread import SessionThread
-from htfi.adapters.fix.venue_links import SteppedVenueLink
+from htfi.adapters.fix.stepped_link import SteppedVenueLink
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.adapters.stores.held_news import HeldNewsFile, QuarantineFile

@@ -1,7 +1,6 @@
 """`htfi trade --algorithm … --venues …`: parents, children and fills are linked, in bounds, made again alike."""
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -12,50 +11,9 @@ from htfi.apps.cli.main import cli
 from htfi.domain.errors import InvalidInput
 from htfi.domain.orders import NewOrder, OrderFilled, OrderRejected, ParentOrder, UrgencyChanged
 from htfi.wiring.order_record import order_events
+from quotes_of_two_venues import write_market
 
-BEGIN_MS = 1_704_204_000_000
-MINUTES = 45
-VENUES = """
-[XNYS]
-feed = "N"
-take_fee_bps = 0.3
-make_fee_bps = -0.1
-request_ms = 0.3
-report_ms = 0.3
-[XNAS]
-feed = "Q"
-request_ms = 0.1
-report_ms = 0.1
-"""
-SETTINGS = """
-[trading]
-capital = 3_000_000.0
-sizing = "volatility"
-max_weight = 1.0
-limit_bps = 20.0
-[algorithms]
-duration_s = 50.0
-patience_s = 5.0
-[order_limits]
-max_messages_per_s = 1000
-max_repeated_executions = 1000
-"""
 MadeOnce = Any
-
-
-def write_quotes(path: Path) -> None:
-    rng, middle, at_ms = random.Random(3), 10_000, 0
-    lines = ["ts,symbol,bid,ask,bid_size,ask_size,venue"]
-    while at_ms < MINUTES * 60_000:
-        at_ms += rng.choice((400, 800, 1_500))
-        middle += rng.choice((-2, -1, 0, 0, 1, 2))
-        for venue in ("N", "Q"):
-            bid, ask = middle - rng.choice((1, 2)), middle + rng.choice((1, 2))
-            sizes = (rng.randrange(1, 20) * 100, rng.randrange(1, 20) * 100)
-            lines.append(
-                f"{BEGIN_MS + at_ms},AAA,{bid / 100:.2f},{ask / 100:.2f},{sizes[0]},{sizes[1]},{venue}"
-            )
-    path.write_text("\n".join(lines) + "\n")
 
 
 def run(folder: Path, out: str, *more: str) -> Any:
@@ -69,9 +27,7 @@ def run(folder: Path, out: str, *more: str) -> Any:
 @pytest.fixture(scope="module")
 def traded(made_once: MadeOnce) -> Path:
     def make(folder: Path) -> None:
-        write_quotes(folder / "quotes.csv")
-        (folder / "settings.toml").write_text(SETTINGS)
-        (folder / "venues.toml").write_text(VENUES)
+        write_market(folder, minutes=45, duration_s=50.0, patience_s=5.0)
         done = run(folder, "run", "--algorithm", "vwap")
         assert done.exit_code == 0, done.output
 

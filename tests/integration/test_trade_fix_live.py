@@ -23,6 +23,7 @@ from htfi.adapters.stores.order_log import ORDERS, read_order_log
 from htfi.apps.cli.main import cli
 from htfi.domain.orders import (
     AlertRaised,
+    FillBusted,
     MassCancelRequest,
     OrderCanceled,
     OrderFilled,
@@ -102,6 +103,32 @@ def test_a_run_that_goes_on_with_more_prices_sends_only_what_is_new(prices: Path
         live.trade()
         assert len(live.fills()) > num
         assert live.fills() == sold_and_bought(venue)
+
+
+def test_a_bust_and_a_correction_after_the_runs_end_are_taken_when_it_goes_on(
+    prices: Path, tmp_path: Path
+) -> None:
+    few = first_rows(prices, tmp_path, 56)
+    live = Live(tmp_path, few)
+    with counterparty(tmp_path, live.port) as venue:
+        live.trade()
+        first, second = venue.sent_fills()[:2]
+        orders = [venue.orders[one.get(11)] for one in (first, second)]
+        venue.unsent.append(report(orders[0], "B1", "H", f19=first.get(17), f32=first.get(32)))
+        venue.unsent.append(report(orders[1], "B2", "G", f19=second.get(17), f32="1", f31=second.get(31)))
+        few.write_text(prices.read_text())
+        live.trade()
+        fills = venue.sent_fills()
+    busted = {one.exec_id for one in live.events() if isinstance(one, FillBusted)}
+    assert busted == {first.get(17), second.get(17)}
+    assert live.fills() == {one.get(17): int(one.get(32)) for one in fills} | {"B2": 1}
+    stands = [one for one in fills if one.get(17) not in busted]
+    held = sum(_sign(one) * int(one.get(32)) for one in stands) + _sign(second)
+    assert sum(one.lots for one in read_accounts(live.run).positions.values()) == held
+
+
+def _sign(fill: FixMessage) -> int:
+    return 1 if fill.get(54) == "1" else -1
 
 
 def first_rows(prices: Path, folder: Path, num: int) -> Path:
@@ -188,6 +215,14 @@ def _after_cancel(venue: Counterparty, message: FixMessage) -> list[Composed]:
     return [acknowledged(message, number), report(message, f"C{number}", "4"), filled(message, number)]
 
 
+def _two_executions(venue: Counterparty, message: FixMessage) -> list[Composed]:
+    """Fills each order twice, under two ids."""
+    answers = fill_all(venue, message)
+    return (
+        [*answers, filled(message, 100_000 + (message.sequence or 0))] if message.msg_type == "D" else answers
+    )
+
+
 def _of_others(venue: Counterparty, message: FixMessage) -> list[Composed]:
     """Fills an order that nobody sent beside each."""
     kind, body = report(message, f"O{message.sequence}", "F", f32="7", f31="9.99")
@@ -201,7 +236,8 @@ def _of_others(venue: Counterparty, message: FixMessage) -> list[Composed]:
     ("answer", "num_fills", "alert"),
     [
         (_twice, 1, ""),
-        (_after_cancel, 0, "OrderFilled: filled when it was canceled"),
+        (_after_cancel, 1, "OrderFilled: filled when it was canceled; it counts in the position"),
+        (_two_executions, 2, "OrderFilled: filled when it was filled; it counts in the position"),
         (_of_others, 1, "an execution of an unknown order, ClOrdID STRANGE (buy AAA, 7 at 9.99"),
     ],
 )
@@ -214,6 +250,7 @@ def test_a_venue_that_misbehaves_is_recorded_as_it_was_and_again_the_same(
         before = (live.run / ORDERS).read_bytes()
         live.trade()
     assert (live.run / ORDERS).read_bytes() == before
+    assert "positions add up" in say("ledger", "verify", live.run)
     accounts = read_accounts(live.run)
     assert len(accounts.orders) > 5
     assert {len(one.fills) for one in accounts.orders.values()} == {num_fills}

@@ -29,7 +29,8 @@ from htfi.execution.algorithms.planning import Algorithm
 from htfi.execution.intents import OrderIntent
 from htfi.execution.order_entry import OrderEntry
 from htfi.execution.order_routing.venues import FillRecord, VenueTerms
-from htfi.execution.parent_orders import ParentTerms, ParentWorker, WorkedOrder
+from htfi.execution.parent_orders import ParentWorker
+from htfi.execution.worked_orders import ParentTerms, WorkedOrder
 from htfi.simulation.venue.config import SimulatedVenueConfig
 from htfi.simulation.venue.several import SimulatedVenues
 from htfi.simulation.venue.simulated import SimulatedVenue

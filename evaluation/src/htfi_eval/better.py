@@ -30,7 +30,7 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     "execution": {
         Better.LOWER: (
             "gate_p50_us", "gate_p99_us", "gate_escapes", "gate_over_refusals", "tick_to_order_p99_ms",
-            "cancel_1000_ms", "fix_share_p50_us", "fix_share_p99_us", "fix_roundtrip_p50_us",
+            "cancel_1000_ms", "fix_cancel_1000_ms", "fix_share_p50_us", "fix_share_p99_us", "fix_roundtrip_p50_us",
             "fix_roundtrip_quickfix_p50_us", "fix_share_vs_simplefix",
         ),
         Better.HIGHER: ("orders_per_s", "venue_events_per_s", "venue_vs_nautilus"),

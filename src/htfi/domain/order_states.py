@@ -123,11 +123,22 @@ def advance(state: OrderState | None, event: OrderMessage) -> OrderState | Illeg
                 )
             filled = state.filled - event.quantity
             status = state.status
-            if status is OrderStatus.FILLED:  # the venue has taken the rest off the book already
+            if status is OrderStatus.FILLED and filled < state.quantity:  # the rest is off the book already
                 status = OrderStatus.CANCELED
             return _with(state, filled=filled, status=status)
         case _:
             assert_never(event)
+
+
+def count_fill(state: OrderState, event: OrderFilled) -> OrderState:
+    """The state after a fill that `advance` does not allow: of a closed order, or of more than its quantity.
+
+    The counterparty has traded all the same, so that it counts; whoever takes it raises an alert.
+    """
+    filled = state.filled + event.quantity
+    return _with(
+        state, filled=filled, status=OrderStatus.FILLED if filled >= state.quantity else state.status
+    )
 
 
 def _filled_status(filled: int, quantity: int, status: OrderStatus) -> OrderStatus:

@@ -290,6 +290,7 @@ class AlertRaised(_Event, frozen=True, kw_only=True, tag="alert", omit_defaults=
     event_at_ns: int
     what: str
     order_id: str = ""
+    venue: str = ""  # that it is about, where the run trades at several by FIX
 
 
 class DecisionNoted(_Event, frozen=True, kw_only=True, tag="decision", omit_defaults=True):

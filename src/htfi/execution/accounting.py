@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
-from htfi.domain.order_states import IllegalTransition, OrderState, advance
+from htfi.domain.order_states import IllegalTransition, OrderState, advance, count_fill
 from htfi.domain.orders import (
+    AlertRaised,
     FillBusted,
     InstrumentTerms,
     MarketSnapshot,
@@ -71,6 +72,7 @@ class OrderAccount:
     filled_value: int = 0  # Σ lots × price in nanos
     fees: int = 0
     reason: str = ""  # of a refusal or a rejection
+    lots_out_of_turn: int = 0  # filled when it was closed, or beyond its quantity
     fills: dict[str, OrderFilled] = field(default_factory=dict[str, OrderFilled])
 
     @property
@@ -103,6 +105,11 @@ class ParentAccount:
         return sum(one.state.filled for one in self.children)
 
     @property
+    def lots_out_of_turn(self) -> int:
+        """Lots that venues filled against the state of their orders: they may exceed what the parent asked for."""
+        return sum(one.lots_out_of_turn for one in self.children)
+
+    @property
     def fees(self) -> int:
         return sum(one.fees for one in self.children)
 
@@ -132,9 +139,15 @@ class Accounts:
         self.num_events = 0
         self.num_fills = 0
         self.num_refused = 0
-        self.problems: list[str] = []
+        self._problems: list[str] = []
+        self._unalerted: dict[str, str] = {}  # fills out of turn by order, while no alert has said so
         self._middle: dict[tuple[str, str], int] = {}
         self._newest_middle: dict[str, int] = {}  # by instrument, of any venue
+
+    @property
+    def problems(self) -> list[str]:
+        """What does not add up; a fill out of turn does where an alert on its order follows."""
+        return [*self._problems, *self._unalerted.values()]
 
     def take_all(self, events: Iterable[OrderEvent]) -> "Accounts":
         for event in events:
@@ -164,6 +177,8 @@ class Accounts:
             case UrgencyChanged():
                 if event.order_id in self.parents:
                     self.parents[event.order_id].urgencies.append(event)
+            case AlertRaised():
+                self._unalerted.pop(event.order_id, None)
             case _:
                 if isinstance(event, OrderMessage):
                     self._take_message(event)
@@ -198,8 +213,12 @@ class Accounts:
             event = structs.replace(event, quantity=order.fills[event.exec_id].quantity)
         state = advance(order.state, event)
         if isinstance(state, IllegalTransition):
-            self._problem(event, state.why)
-            return
+            if not isinstance(event, OrderFilled) or event.quantity <= 0 or event.exec_id in order.fills:
+                self._problem(event, state.why)
+                return
+            self._unalerted[event.order_id] = self._place(event, f"{state.why}, and no alert says so")
+            order.lots_out_of_turn += event.quantity
+            state = count_fill(order.state, event)
         order.events.append(event)
         match event:
             case OrderFilled():
@@ -209,7 +228,9 @@ class Accounts:
                 order.fills[event.exec_id] = event
                 self._add_fill(order, event, 1)
                 parent = self.parents.get(order.new.parent_id)
-                if parent is not None and parent.filled + event.quantity > parent.order.quantity:
+                if parent is not None and (
+                    parent.filled + event.quantity - parent.lots_out_of_turn > parent.order.quantity
+                ):
                     self._problem(
                         event, f"parent order {order.new.parent_id} is filled with more than it asked for"
                     )
@@ -260,4 +281,7 @@ class Accounts:
                 position.mark = middle
 
     def _problem(self, event: OrderMessage, why: str) -> None:
-        self.problems.append(f"event {self.num_events} on order {event.order_id}: {why}")
+        self._problems.append(self._place(event, why))
+
+    def _place(self, event: OrderMessage, why: str) -> str:
+        return f"event {self.num_events} on order {event.order_id}: {why}"

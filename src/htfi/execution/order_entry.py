@@ -4,7 +4,7 @@ What comes back is recorded before anything acts on it. The gate's state follows
 record gives it again: market data is recorded where an order is judged by it, and now and then for the collar's window.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import structs
@@ -13,6 +13,7 @@ from htfi.domain.order_scopes import covers
 from htfi.domain.order_states import IllegalTransition, advance
 from htfi.domain.orders import (
     AlertRaised,
+    CancelRequest,
     FillBusted,
     MarketSnapshot,
     MassCancelRequest,
@@ -28,7 +29,7 @@ from htfi.execution.gate.objections import Objection
 from htfi.execution.gate.records import LiveOrder
 from htfi.execution.gate.state import REFERENCE_STEPS, GateState
 from htfi.execution.intents import CancelIntent, Intent, OrderIntent
-from htfi.execution.ports import OrderRecord, VenueLink, VenueRequest
+from htfi.execution.ports import MassCancelLink, OrderRecord, VenueLink, VenueRequest
 
 
 class EntryVerdict(NamedTuple):
@@ -63,11 +64,11 @@ class OrderEntry:
         if window and snapshot.at_ns - self._recorded_ns.get(key, -window) >= window // REFERENCE_STEPS:
             self._take(self._unrecorded(key))
 
-    def submit(self, intents: Sequence[Intent]) -> list[EntryVerdict]:
+    def submit(self, intents: Sequence[Intent], *, is_mass: bool = False) -> list[EntryVerdict]:
         """Judge intents one after the other, record all of them, then send those that may be sent.
 
-        An order that is refused is recorded with why. Raises: DependencyUnavailable where nothing could be recorded:
-        then nothing was sent.
+        An order that is refused is recorded with why. `is_mass`: they are the cancels of a mass cancel. Raises:
+        DependencyUnavailable where nothing could be recorded: then nothing was sent.
         """
         verdicts: list[EntryVerdict] = []
         requests: list[VenueRequest] = []
@@ -99,24 +100,37 @@ class OrderEntry:
                 requests.append(request)
         if events:
             self._record.append(events)
-        for request in requests:
-            self._venues[self._venue_of(request)].send(request)
+        if is_mass:
+            self._send_together(requests)
+        else:
+            for request in requests:
+                self._venues[self._venue_of(request)].send(request)
         return verdicts
 
-    def receive(self, reports: Sequence[OrderEvent]) -> list[OrderEvent]:
-        """Record and apply what venues report; what was not known before, with what follows from it.
+    def receive(
+        self, reports: Sequence[OrderEvent], after: Callable[[OrderEvent], None] | None = None
+    ) -> list[OrderEvent]:
+        """Record and apply what venues report; what was not known before, with what follows from it. `after` is given
+        each report once the state has taken it in; it sends nothing.
 
         A repeated fill is left out, and a bust has the lots of the fill that it names. A report that no state allows,
-        or on an order that nobody sent, is recorded as an alert.
+        or on an order that nobody sent, is recorded as an alert; a fill that no state allows, late or of too many lots,
+        is recorded too and counts: it was traded.
         """
         taken: list[OrderEvent] = []
+        num_recorded = 0
         for report in reports:
-            if isinstance(report, MarketSnapshot):
+            if not isinstance(report, MarketSnapshot):
+                taken += self._taken(report)
+            else:
+                if num_recorded < len(taken):  # market data may be recorded at once, in its turn
+                    self._record.append(taken[num_recorded:])
+                    num_recorded = len(taken)
                 self.observe(report)
-                continue
-            taken += self._taken(report)
-        if taken:
-            self._record.append(taken)
+            if after is not None:
+                after(report)
+        if num_recorded < len(taken):
+            self._record.append(taken[num_recorded:])
         return taken
 
     def cancel_all(self, request: MassCancelRequest) -> list[EntryVerdict]:
@@ -127,7 +141,8 @@ class OrderEntry:
                 self.cancel_intent(order, request.at_ns, request.by)
                 for order in self.open_orders()
                 if covers(request, order.new) and not order.pending
-            ]
+            ],
+            is_mass=True,
         )
 
     def cancel_intent(self, order: LiveOrder, at_ns: int, by: str = "") -> CancelIntent:
@@ -140,6 +155,13 @@ class OrderEntry:
         """Orders that a venue may still fill."""
         return [order for order in self.state.orders.values() if order.state.is_open]
 
+    def next_reports(self, until_ns: int, max_reports: int) -> list[OrderEvent]:
+        """So many of them at most, which are recorded together."""
+        found: list[OrderEvent] = []
+        while len(found) < max_reports and (event := self.next_report(until_ns)) is not None:
+            found.append(event)
+        return found
+
     def next_report(self, until_ns: int) -> OrderEvent | None:
         """The next of all venues' events that has arrived by an instant."""
         for link in self._links:
@@ -147,6 +169,19 @@ class OrderEntry:
             if event is not None:
                 return event
         return None
+
+    def _send_together(self, requests: Sequence[VenueRequest]) -> None:
+        """Hand cancels over, those of a link together where it takes that."""
+        by_link: dict[VenueLink, list[CancelRequest]] = {}
+        for request in requests:
+            assert isinstance(request, CancelRequest)
+            by_link.setdefault(self._venues[self._venue_of(request)], []).append(request)
+        for link, cancels in by_link.items():
+            if isinstance(link, MassCancelLink):
+                link.cancel_together(cancels)
+            else:
+                for cancel in cancels:
+                    link.send(cancel)
 
     def _taken(self, report: OrderEvent) -> list[OrderEvent]:
         """What is recorded of a report; the state has taken it in."""
@@ -158,18 +193,24 @@ class OrderEntry:
                 report = structs.replace(report, quantity=order.fills[report.exec_id][0])
             why = self._why_strange(order, report)
             if why:
-                return [
-                    AlertRaised(
-                        at_ns=report.at_ns,
-                        event_at_ns=report.at_ns,
-                        what=why,
-                        order_id=report.order_id,
-                        turn=report.turn,
-                    )
-                ]
-        follows = self.state.apply(report)
+                is_traded = isinstance(report, OrderFilled) and order is not None and report.quantity > 0
+                taken = self._applied(report) if is_traded else []
+                if is_traded:
+                    why += "; it counts in the position"
+                alert = AlertRaised(
+                    at_ns=report.at_ns,
+                    event_at_ns=report.at_ns,
+                    what=why,
+                    order_id=report.order_id,
+                    turn=report.turn,
+                )
+                return [*taken, alert]
+        return self._applied(report)
+
+    def _applied(self, report: OrderEvent) -> list[OrderEvent]:
+        """A report and what follows from it; the state has taken both in."""
         taken: list[OrderEvent] = [report]
-        for one in follows:
+        for one in self.state.apply(report):
             taken.append(one)
             self.state.apply(one)
         return taken

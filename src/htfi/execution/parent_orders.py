@@ -7,7 +7,6 @@ than the parent. Time is that of the events and of `act`.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
 from htfi.domain.orders import (
     CancelRejected,
@@ -18,8 +17,8 @@ from htfi.domain.orders import (
     OrderFilled,
     OrderMessage,
     OrderRejected,
-    OrderSide,
     ParentOrder,
+    RejectedBy,
     TimeInForce,
     UrgencyChanged,
 )
@@ -33,7 +32,6 @@ from htfi.execution.algorithms.planning import (
     MarketMoved,
     ParentSpec,
     PlanEvent,
-    PlanState,
     UrgencyAsked,
     VolumeTraded,
     advance,
@@ -49,13 +47,15 @@ from htfi.execution.intents import Intent, OrderIntent
 from htfi.execution.order_entry import OrderEntry
 from htfi.execution.order_routing.router import VenueRoute, route_rest, route_take
 from htfi.execution.order_routing.venues import RouterState, VenueTerms
+from htfi.execution.turns import RunTurn
+from htfi.execution.worked_orders import ChildOrder, ParentTerms, WorkedOrder, leaves_by_venue
 
 PARTS = 20  # pieces of a parent: less than one is not sent before the end
 STEPS_OF_PATIENCE = 10
 MARK_OUT_NS = 5 * NS_PER_S  # after a fill that had rested, when it is seen where the market went
 MAX_MARKED = 10_000  # fills that await that
 MIN_STEP_NS = 100 * NS_PER_MS
-RETRY_NS = NS_PER_S  # after the gate has refused a child
+RETRY_NS = NS_PER_S  # after the gate or a venue has refused a child, or a venue a cancel
 SWEPT_LEVELS = 3  # prices that the rest of an order may sweep at the end; before that one
 # Objections that no later child of the same parent would be spared.
 _LASTING = frozenset({
@@ -65,63 +65,21 @@ _LASTING = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ParentTerms:
-    """In whose name and on which decision an algorithm works an order."""
-
-    order_id: str
-    instrument: str
-    side: OrderSide
-    lots: int
-    limit_ticks: int
-    order: OrderIntent  # as it would be sent whole: its names and its receipt are the children's
-
-
-@dataclass(slots=True)
-class _Child:
-    """An order of a parent at one venue."""
-
-    order_id: str
-    venue: str
-    lots: int
-    ticks: int
-    is_take: bool
-    sent_ns: int
-    expected: float
-    filled: int = 0
-    is_cancelling: bool = False
-    is_answered: bool = False
-
-    @property
-    def leaves(self) -> int:
-        return self.lots - self.filled
-
-
-@dataclass(slots=True)
-class WorkedOrder:
-    """A parent order and what is open of it."""
-
-    terms: ParentTerms
-    spec: ParentSpec
-    plan: PlanState
-    children: dict[str, _Child] = field(default_factory=dict[str, _Child])
-    num_children: int = 0
-    num_refused: int = 0
-    wake_ns: int = 0
-    retry_ns: int = 0  # until when nothing is sent, after the gate has refused something
-    is_stopped: bool = False
-
-    @property
-    def left(self) -> int:
-        """Lots that are not filled."""
-        return self.spec.lots - self.plan.filled
-
-
 class ParentWorker:
     """Parents in, children out; one parent of an instrument at a time."""
 
-    def __init__(self, entry: OrderEntry, venues: Sequence[VenueTerms], config: AlgorithmConfig) -> None:
+    def __init__(
+        self,
+        entry: OrderEntry,
+        venues: Sequence[VenueTerms],
+        config: AlgorithmConfig,
+        turn: RunTurn | None = None,
+    ) -> None:
+        """`turn`, where venues have clocks of their own, counts each time that something is done: reports which came
+        before it are taken before it when the run is made again.
+        """
         self._entry, self._venues, self.config = entry, tuple(venues), config
+        self._turn = RunTurn() if turn is None else turn
         self._routers: dict[str, RouterState] = {}
         self._observed: dict[str, ObservedMarket] = {}
         self._worked: dict[str, WorkedOrder] = {}  # by instrument
@@ -235,19 +193,26 @@ class ParentWorker:
         """When something may have to be done next; None where nothing is worked."""
         return min((one.wake_ns for one in self._worked.values()), default=None)
 
-    def run_until(self, until_ns: int, after: Callable[[int], None] = lambda _: None) -> None:
+    def run_until(
+        self,
+        until_ns: int,
+        after: Callable[[int], None] = lambda _: None,
+        max_reports: Callable[[], int] = lambda: 1,
+    ) -> None:
         """Take in what venues report by an instant, and do what becomes due, in order of time.
 
-        `after` is called after each of them with its instant.
+        `after` is called after each of them with its instant; `max_reports` says how many may be taken together: more
+        than one where all that come are of one instant.
         """
         while True:
             wake_ns = self.next_wake_ns()
             is_due = wake_ns is not None and wake_ns <= until_ns
-            event = self._entry.next_report(wake_ns if is_due and wake_ns is not None else until_ns)
-            if event is not None:
-                self._entry.receive([event])
-                self.take(event)
-                after(event.at_ns)
+            reports = self._entry.next_reports(
+                wake_ns if is_due and wake_ns is not None else until_ns, max_reports()
+            )
+            if reports:
+                self._entry.receive(reports, self.take)
+                after(reports[-1].at_ns)
             elif is_due and wake_ns is not None:
                 self.act(wake_ns)
                 after(wake_ns)
@@ -259,6 +224,7 @@ class ParentWorker:
         for worked in list(self._worked.values()):
             if worked.wake_ns <= at_ns:
                 self._work(worked, at_ns)
+        self._turn.number += 1
 
     def _spec(self, terms: ParentTerms, algorithm: Algorithm, at_ns: int) -> ParentSpec:
         config, seen = self.config, self.observed(terms.instrument)
@@ -346,11 +312,16 @@ class ParentWorker:
             self._advance(worked, LotsFilled(-event.quantity))
         elif isinstance(event, CancelRejected):
             child.is_cancelling = False
+            child.cancel_from_ns = event.at_ns + RETRY_NS  # else it might be refused again, without end
+        elif isinstance(event, OrderRejected):
+            worked.retry_ns = event.at_ns + RETRY_NS
+            if event.by is RejectedBy.LINK:
+                self.router(worked.terms.instrument).lost(child.venue, event.at_ns)
         if not self._entry.state.orders[event.order_id].state.is_open:
             self._close(worked, child)
         worked.wake_ns = min(worked.wake_ns, event.at_ns)
 
-    def _close(self, worked: WorkedOrder, child: _Child) -> None:
+    def _close(self, worked: WorkedOrder, child: ChildOrder) -> None:
         del worked.children[child.order_id]
         router, share = self.router(worked.terms.instrument), child.filled / child.lots
         if child.is_take:
@@ -360,7 +331,7 @@ class ParentWorker:
         else:
             router.rested(child.venue, child.expected, share)
 
-    def _spent(self, worked: WorkedOrder, child: _Child, lots: int | None) -> None:
+    def _spent(self, worked: WorkedOrder, child: ChildOrder, lots: int | None) -> None:
         """What a child took is not there any more; the market is another where that was all of it."""
         symbol = worked.terms.instrument
         self.router(symbol).spent(child.venue, worked.spec.sign, child.ticks, lots)
@@ -404,7 +375,7 @@ class ParentWorker:
             self._send_rests(worked, placed, to_rest, wanted.rest_ticks, at_ns)
 
     def _send_takes(
-        self, worked: WorkedOrder, takes: Sequence[_Child], lots: int, limit_ticks: int, at_ns: int
+        self, worked: WorkedOrder, takes: Sequence[ChildOrder], lots: int, limit_ticks: int, at_ns: int
     ) -> int:
         if lots <= 0 or at_ns < worked.retry_ns:
             return 0
@@ -414,13 +385,13 @@ class ParentWorker:
             lots,
             limit_ticks,
             at_ns,
-            asked=_leaves_by_venue(takes),
+            asked=leaves_by_venue(takes),
             max_levels=SWEPT_LEVELS if at_ns >= worked.spec.finish_ns else 1,
         )
         return self._send(worked, routes, at_ns, is_take=True)
 
     def _send_rests(
-        self, worked: WorkedOrder, placed: Sequence[_Child], lots: int, ticks: int, at_ns: int
+        self, worked: WorkedOrder, placed: Sequence[ChildOrder], lots: int, ticks: int, at_ns: int
     ) -> int:
         if at_ns < worked.retry_ns:
             return 0
@@ -431,7 +402,7 @@ class ParentWorker:
             ticks,
             at_ns,
             worked.spec.patience_ns / NS_PER_S,
-            resting=_leaves_by_venue(placed),
+            resting=leaves_by_venue(placed),
         )
         return self._send(worked, routes, at_ns, is_take=False)
 
@@ -474,15 +445,15 @@ class ParentWorker:
                 worked.is_stopped |= any(one.check in _LASTING for one in verdict.objections)
                 continue
             order_id, route = verdict.intent.order_id, by_id[verdict.intent.order_id]
-            worked.children[order_id] = _Child(
+            worked.children[order_id] = ChildOrder(
                 order_id, route.venue, route.lots, route.ticks, is_take, at_ns, route.expected
             )
             self._by_id[order_id] = worked
             sent += route.lots
         return sent
 
-    def _cancel(self, children: Iterable[_Child], at_ns: int) -> None:
-        asked = [one for one in children if not one.is_cancelling]
+    def _cancel(self, children: Iterable[ChildOrder], at_ns: int) -> None:
+        asked = [one for one in children if not one.is_cancelling and at_ns >= one.cancel_from_ns]
         intents: list[Intent] = []
         for one in asked:
             live = self._entry.state.orders[one.order_id]
@@ -503,11 +474,3 @@ class ParentWorker:
 
     def _advance(self, worked: WorkedOrder, event: PlanEvent) -> None:
         worked.plan = advance(worked.spec, worked.plan, event)
-
-
-def _leaves_by_venue(children: Iterable[_Child]) -> dict[str, int]:
-    """Lots that children still have open, by venue."""
-    found: dict[str, int] = {}
-    for one in children:
-        found[one.venue] = found.get(one.venue, 0) + one.leaves
-    return found

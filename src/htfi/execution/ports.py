@@ -1,7 +1,7 @@
 """What order entry needs of others: a durable record, and links to venues. Adapters and simulations implement them."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from htfi.domain.orders import CancelRequest, NewOrder, OrderEvent, ReplaceRequest
 
@@ -25,4 +25,13 @@ class VenueLink(Protocol):
 
     def next(self, until_ns: int) -> OrderEvent | None:
         """The next report or market data that has arrived by an instant, in order of arrival; None where none has."""
+        ...
+
+
+@runtime_checkable
+class MassCancelLink(Protocol):
+    """A link that cancels several orders by one message where its venue takes that."""
+
+    def cancel_together(self, requests: Sequence[CancelRequest]) -> None:
+        """Hand cancels over that are wanted together. They are recorded already. Raises: as `VenueLink.send`."""
         ...

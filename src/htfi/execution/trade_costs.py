@@ -188,7 +188,7 @@ class CostSurvey:
             spread=spread if has_arrival else 0,
             move=move if has_arrival else 0,
             fees=order.fees,
-            missed=sign * (last - arrival) * (wanted - filled) * unit // NANOS if has_arrival else 0,
+            missed=sign * (last - arrival) * max(0, wanted - filled) * unit // NANOS if has_arrival else 0,
             taken=taken,
             wait_ns=min((fill.at_ns for fill in order.fills.values()), default=new.at_ns) - new.at_ns
             if order.fills

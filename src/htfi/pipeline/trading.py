@@ -32,11 +32,12 @@ from htfi.execution.config import TradingConfig
 from htfi.execution.instruments import NANOS, Instrument
 from htfi.execution.intents import Intent, OrderIntent
 from htfi.execution.order_entry import EntryVerdict, OrderEntry
-from htfi.execution.parent_orders import ParentTerms, ParentWorker, WorkedOrder
+from htfi.execution.parent_orders import ParentWorker
 from htfi.execution.ports import VenueLink
 from htfi.execution.sizing import Array, SizingInput, joint_outcomes, outcomes_of, target_weights
 from htfi.execution.strategies import directions
-from htfi.execution.turns import RunTurn
+from htfi.execution.turns import RecordedEvents, RunTurn
+from htfi.execution.worked_orders import ParentTerms, WorkedOrder
 from htfi.forecasting.joint.history import NormalScores
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.governed import subject_of
@@ -44,6 +45,8 @@ from htfi.pipeline.ports import EventFeed, Position
 
 SESSION_S = 6.5 * 3600  # of a trading day
 DAYS_A_YEAR = 252
+MAX_REPORTS = 1_024  # that are taken in, and recorded, together
+RUN_ENDS = "the run ends"  # why what is open then is cancelled
 KEPT_SHARE = 0.1  # of an order: by how much a newer target may differ before it is worked anew
 
 ControlEvent = TradingDisabled | TradingEnabled | MassCancelRequest | Reconciled
@@ -111,10 +114,12 @@ class Trader:
         controls: Controls = no_controls,
         turn: RunTurn | None = None,
         worker: ParentWorker | None = None,
+        recorded: RecordedEvents | None = None,
     ) -> None:
         """`in_force` gives the limits that hold at an instant, those that changed since it was asked; `controls` what
         people and governance want of trading by then. `turn` counts how often both and the venue were asked; `worker`
-        works orders where an algorithm does. Raises: InvalidInput for a horizon that is not forecast.
+        works orders where an algorithm does; `recorded` is what earlier starts of the run did. Raises: InvalidInput for
+        a horizon that is not forecast.
         """
         if config.horizon_bars not in horizons:
             raise InvalidInput(
@@ -135,7 +140,7 @@ class Trader:
         self._num_closes: dict[str, int] = {}
         self._surprises: Callable[[Sequence[str]], NormalScores] | None = None
         self.num_refused = 0
-        self._worker = worker
+        self._worker, self._recorded = worker, recorded
         self._ticking: set[str] = set()  # instruments of which quotes or trades were seen
         self._traded: set[str] = set()  # of which trades were
 
@@ -149,6 +154,7 @@ class Trader:
 
     def step(self, item: FeedItem) -> None:
         """Act on what was released before an item, then let the venue see it."""
+        self._end_again()
         now_ns = item.available_at_ns
         decided, self._decided = self._decided, []
         for group in _by_instant(decided):
@@ -175,13 +181,38 @@ class Trader:
             lot = self.entry.state.instruments[item.symbol].lot_size
             worker.traded(item.symbol, int(volume // lot), item.available_at_ns)
 
-    def cancel_rest(self, why: str) -> None:
+    def cancel_rest(self) -> None:
         """Cancel what is open, and take in what the venue answers: the run ends."""
+        if self._worker is not None:
+            if self.entry.open_orders() or self._worker.parents():
+                turn = self._turn.number + 1
+                self._end(MassCancelRequest(at_ns=self._now_ns, why=RUN_ENDS, turn=turn), self._worker)
+            return
         self._take_in(self._now_ns)
         if self.entry.open_orders():
             self._waiting.clear()
-            self.entry.cancel_all(MassCancelRequest(at_ns=self._now_ns, why=why, turn=self._turn.number))
+            self.entry.cancel_all(MassCancelRequest(at_ns=self._now_ns, why=RUN_ENDS, turn=self._turn.number))
             self._deliver(self._now_ns)
+
+    def _end(self, request: MassCancelRequest, worker: ParentWorker) -> None:
+        """End what algorithms work, before anything else is done in this turn."""
+        self._turn.number += 1
+        self._waiting.clear()
+        worker.stop_all(request, request.at_ns)
+        self.entry.cancel_all(request)
+        self._deliver(request.at_ns)
+
+    def _end_again(self) -> None:
+        """Where an earlier start of the run ended here, and more came since."""
+        if self._worker is None or self._recorded is None:
+            return
+        ending = self._recorded.next_recorded()
+        if isinstance(ending, MassCancelRequest) and (ending.by, ending.why, ending.turn) == (
+            "",
+            RUN_ENDS,
+            self._turn.number + 1,
+        ):
+            self._end(ending, self._worker)
 
     def resting_models(self) -> dict[str, set[str]]:
         """By instrument the models that its open and waiting orders go back to; those being cancelled left out."""
@@ -214,9 +245,12 @@ class Trader:
             for event in events:
                 if isinstance(event, MassCancelRequest):
                     has_cancelled = True
-                    self._waiting.clear()
-                    if self._worker is not None:
-                        self._worker.stop_all(event, at_ns)
+                    if (
+                        self._worker is None or not event.venue
+                    ):  # an algorithm goes on where a session is back
+                        self._waiting.clear()
+                        if self._worker is not None:
+                            self._worker.stop_all(event, at_ns)
                     self.entry.cancel_all(event)
                 else:
                     self.entry.put_in_force([event])
@@ -397,17 +431,27 @@ class Trader:
             account=config.account,
         )
 
+    @property
+    def _max_reports(self) -> int:
+        """How many reports are taken together: one where something waits for it, or where it is taken again."""
+        is_replaying = self._recorded is not None and self._recorded.is_replaying
+        return 1 if self._waiting or is_replaying else MAX_REPORTS
+
     def _deliver(self, until_ns: int) -> None:
         """Take in what the venue has reported by an instant; targets that waited for it go on."""
         if self._worker is not None:
-            self._worker.run_until(until_ns, lambda at_ns: self._pursue(at_ns) if self._waiting else None)
+            self._worker.run_until(
+                until_ns,
+                lambda at_ns: self._pursue(at_ns) if self._waiting else None,
+                lambda: 1 if self._recorded is None else self._max_reports,
+            )
             return
-        while (event := self.entry.next_report(until_ns)) is not None:
-            self.entry.receive([event])
+        while reports := self.entry.next_reports(until_ns, self._max_reports):
+            self.entry.receive(reports)
             if self._waiting and not isinstance(
-                event, CancelRejected
+                reports[-1], CancelRejected
             ):  # it would be refused again, without end
-                self._pursue(event.at_ns)
+                self._pursue(reports[-1].at_ns)
 
 
 class TradedFeed:

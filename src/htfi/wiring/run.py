@@ -170,7 +170,7 @@ def open_run(
     governance_folder: Path | None = None,
     promoted: Mapping[str, str] = MappingProxyType({}),
     with_orders: bool = False,
-    venue_file: Path | None = None,
+    venue_files: Sequence[Path] = (),
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
@@ -182,7 +182,7 @@ def open_run(
     the digests of what was promoted there and shaped the settings, which every decision names. Where the folder holds
     a marking key, mark.key, the noise of readings follows from it. `with_orders` acts on released decisions by orders
     (`wiring.trading`): such a run is made again from its inputs when it goes on, and compares its orders with those
-    that it recorded. They go through FIX where a `venue_file` states the session.
+    that it recorded. They go through FIX where `venue_files` state the sessions.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -276,7 +276,9 @@ def open_run(
         if with_orders:
             from htfi.wiring.trading import open_orders
 
-            orders = closing.enter_context(open_orders(settings, folder, governance, ledger.size, venue_file))
+            orders = closing.enter_context(
+                open_orders(settings, folder, governance, ledger.size, venue_files)
+            )
             feed = orders.follow(feed)
         loop = build_loop(
             settings,

@@ -79,13 +79,16 @@ class TradingControls:
         turn: RunTurn,
         traded_series: Callable[[str], str] = lambda _: "",
         link_cancels: Callable[[int], Sequence[MassCancelRequest]] = lambda _: (),
+        is_repeating: Callable[[], bool] = lambda: False,
     ) -> None:
         """`turn` is the run's; `traded_series` gives the series that an instrument is traded by; `link_cancels` what
-        the link to the venue wants cancelled.
+        the link to the venue wants cancelled; `is_repeating` whether an earlier start of the run has sent what comes
+        next: nobody asked for anything then that the log does not hold.
         """
         self._log, self._settings, self._governance = log, settings, governance
         self._requests, self._turn = requests, turn
         self._traded_series, self._link_cancels = traded_series, link_cancels
+        self._is_repeating = is_repeating
         self._limits: OrderLimits | None = None  # as they were asked for last
         self._in_force: dict[str, LimitsInForce] = {}  # as recorded, by scope, of no instant
         self._disabled: dict[str, int] = {}  # by stops and breakers, since when
@@ -101,6 +104,8 @@ class TradingControls:
                 return ()
             self._in_force[recorded.scope] = replace(recorded, at_ns=0, turn=0)
             return [recorded]
+        if self._is_repeating():
+            return ()
         tables = self._governance.state_now.tables
         limits = self._settings if tables is None else tables.order_limits
         if limits is self._limits:
@@ -126,6 +131,8 @@ class TradingControls:
                 return ()
             self._note(recorded)
             return [recorded]
+        if self._is_repeating():
+            return ()
         wanted = self._wanted()
         events: list[ControlEvent] = [
             mass_cancel_of(scope, at_ns, _BY_GOVERNANCE, cause) for scope, cause in self._uncancelled.items()
@@ -229,9 +236,9 @@ def open_orders(
     folder: Path,
     governance: RunGovernance,
     num_decisions: int,
-    venue_file: Path | None = None,
+    venue_files: Sequence[Path] = (),
 ) -> Generator[OpenOrders]:
-    """Orders of a run in its folder, on the simulated venue, or on the one of a TOML file through FIX.
+    """Orders of a run in its folder, at simulated venues, or at those of TOML files through FIX.
 
     `num_decisions` stand in the ledger already. Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -244,12 +251,12 @@ def open_orders(
     log = record.log
     try:
         config, forecasts = settings.trading, settings.forecasting
-        with open_venue(settings, folder, log, turn, venue_file) as venue:
+        with open_venue(settings, folder, log, turn, venue_files) as venue:
             entry = OrderEntry(record, dict.fromkeys((one.name for one in venue.terms), venue.venue))
             worker = (
                 None
                 if config.algorithm == "direct"
-                else ParentWorker(entry, venue.terms, settings.algorithms)
+                else ParentWorker(entry, venue.terms, settings.algorithms, turn if venue.is_live else None)
             )
 
             def traded_series(symbol: str) -> str:
@@ -263,6 +270,7 @@ def open_orders(
                 turn,
                 traded_series,
                 venue.cancels,
+                venue.is_repeating,
             )
             trader = Trader(
                 entry,
@@ -274,10 +282,11 @@ def open_orders(
                 controls.changes,
                 turn,
                 worker,
+                log if venue.is_live else None,
             )
             yield OpenOrders(trader, record)
             if venue.cancels_at_end:
-                trader.cancel_rest("the run ends")
+                trader.cancel_rest()
     except BaseException:
         record.close(is_failing=True)
         raise

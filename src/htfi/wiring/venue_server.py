@@ -23,6 +23,7 @@ from htfi.execution.fix.order_codes import Composed
 from htfi.execution.instruments import Instrument, instrument_of
 from htfi.simulation.venue.fix_venue import FixVenue
 from htfi.wiring.settings import Settings
+from htfi.wiring.venue_link import served_venue
 
 INTERRUPTIONS = "interruptions.txt"  # after how many received messages the connection broke, a line each
 
@@ -139,8 +140,8 @@ class VenueServer:
         def terms(symbol: str) -> Instrument:
             return instrument_of(settings.trading.terms(symbol, 0))
 
-        self.name = settings.trading.venue
-        venue = FixVenue(self.name, settings.venue, terms, dictionary)
+        self.name, config = served_venue(settings, endpoint.orders.venue)
+        venue = FixVenue(self.name, config, terms, dictionary)
         served = ServedVenue(
             venue,
             self._journal,

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from htfi.adapters.fix.journal import MessageJournal
@@ -136,6 +136,20 @@ class SessionRunner:
         refusal = self._driver.take_refusal()
         self._finish()
         return refusal or number
+
+    def send_all(self, messages: Sequence[tuple[str, Fields]]) -> list[int] | NotSent:
+        """Write messages down together and send them: their numbers, or why none was sent. Raises: as `send`."""
+        numbers: list[int] = []
+        try:
+            for msg_type, body in messages:
+                numbers.append(self._driver.state.next_out)
+                self._perform(SendRequested(self._now(), msg_type, body, ()))
+                refusal = self._driver.take_refusal()
+                if refusal is not None:  # the session's phase does not change in between: it is the first one
+                    return refusal
+        finally:
+            self._finish()
+        return numbers
 
     def log_out(self, text: str = "") -> None:
         self._perform(LogoutRequested(self._now(), text))

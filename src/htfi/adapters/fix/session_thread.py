@@ -7,7 +7,7 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,11 +35,20 @@ class JournalPlace(NamedTuple):
     next_in: int
 
 
+def wait_for_message(sessions: "Sequence[SessionThread]", wait_s: float) -> bool:
+    """Whether one of several sessions, which share their condition, has a message by then."""
+    changed = sessions[0].changed
+    with changed:
+        return changed.wait_for(lambda: any(one.has_news for one in sessions), wait_s)
+
+
 class SessionThread:
     """An initiator's session. It connects when it is started, and again after each end."""
 
-    def __init__(self, endpoint: FixEndpoint) -> None:
-        """Raises: DependencyUnavailable where another process owns the session; IntegrityError; InvalidInput."""
+    def __init__(self, endpoint: FixEndpoint, changed: threading.Condition | None = None) -> None:
+        """`changed` is shared by sessions that are waited for together.
+
+        Raises: DependencyUnavailable where another process owns the session; IntegrityError; InvalidInput."""
         self.endpoint = endpoint
         self.dictionary: Dictionary = load_dictionary(endpoint.session.dictionary_name)
         self.num_interruptions = 0  # logons after the first of all
@@ -48,7 +57,7 @@ class SessionThread:
         )
         self._runner = SessionRunner(endpoint.session, self._journal, self, self._may_resend)
         self._initiator = Initiator(endpoint, self._runner)
-        self._changed = threading.Condition()
+        self._changed = threading.Condition() if changed is None else changed
         self._incoming: deque[FixMessage] = deque()
         self._why_down = "not connected yet"
         self._error: BaseException | None = None
@@ -77,15 +86,15 @@ class SessionThread:
         self._thread.start()
         return sent
 
-    def post(self, composed: Composed) -> int | NotSent:
-        """Write a message down and send it: its number, or why it was not sent.
+    def post(self, messages: Sequence[Composed]) -> list[int] | NotSent:
+        """Write messages down together and send them: their numbers, or why none was sent.
 
         Raises: InvalidInput; DependencyUnavailable where the journal cannot be written, or the session has failed.
         """
         self._check()
         assert self._loop is not None, "post before start"
         try:
-            return asyncio.run_coroutine_threadsafe(self._send(composed), self._loop).result(_POST_S)
+            return asyncio.run_coroutine_threadsafe(self._send(messages), self._loop).result(_POST_S)
         except (TimeoutError, RuntimeError) as error:  # its event loop has ended, or hangs
             self._check()
             raise DependencyUnavailable(f"{self.name} does not take messages any more") from error
@@ -98,6 +107,16 @@ class SessionThread:
         with self._changed:
             self._wait(lambda: bool(self._incoming), wait_s)
             return self._incoming.popleft() if self._incoming else None
+
+    @property
+    def has_news(self) -> bool:
+        """Whether a message waits, or the session has failed."""
+        return bool(self._incoming) or self._error is not None
+
+    @property
+    def changed(self) -> threading.Condition:
+        """Notified where a message came or the session is another."""
+        return self._changed
 
     def wait_for_logon(self, wait_s: float) -> bool:
         """Whether messages can be sent, by then. Raises: DependencyUnavailable."""
@@ -166,8 +185,8 @@ class SessionThread:
                 self._error = error
                 self._changed.notify_all()
 
-    async def _send(self, composed: Composed) -> int | NotSent:
-        return self._runner.send(*composed)
+    async def _send(self, messages: Sequence[Composed]) -> list[int] | NotSent:
+        return self._runner.send_all(messages)
 
     def _wait(self, is_so: Callable[[], bool], wait_s: float) -> None:
         """With the condition held."""

@@ -42,6 +42,14 @@ class FixOrders:
     cancel_on_disconnect: bool = setting(
         True, "what is open when the session breaks, or the run ends, is cancelled as soon as it can be"
     )
+    mass_cancel: bool = setting(
+        True,
+        "cancel several orders by one OrderMassCancelRequest (q) where it reaches no other; single requests follow "
+        "where the venue refuses it or does not answer in time",
+    )
+    venue: str = setting(
+        "", "which of several venues ([venue.by_name]) the session is of; empty: there is one, trading.venue"
+    )
     send_prices: bool = setting(
         False, "the venue is simulated (`htfi venue serve`): it gets the run's prices and goes by its clock"
     )

@@ -1,18 +1,18 @@
-"""Links to a venue behind a FIX session: a live one, and a simulated one that goes by the run's clock.
+"""Links to venues behind FIX sessions that have clocks of their own, and several of them as one.
 
 A live venue answers when it likes: its reports carry the turn of the run that took them, and a run that is made again
 takes them there from its record. A request that an earlier process recorded and never sent is refused then, unless it
-cancels: nobody knows any more whether it is still wanted. The simulated venue gets the run's prices and instants, so
-that what passes between both follows from the inputs: what the journal holds of it is not sent again.
+cancels: nobody knows any more whether it is still wanted.
 """
 
 import time
 from collections import deque
+from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from htfi.adapters.fix.session_thread import SessionThread
-from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.adapters.fix.session_thread import SessionThread, wait_for_message
+from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar, FeedItem, Quote, Trade
 from htfi.domain.orders import (
     AlertRaised,
@@ -28,21 +28,18 @@ from htfi.domain.orders import (
     ReplaceRequest,
 )
 from htfi.execution.fix.events import NotSent
-from htfi.execution.fix.market_messages import read_snapshot
+from htfi.execution.fix.mass_cancels import MassCancel, mass_name
 from htfi.execution.fix.messages import FixMessage
-from htfi.execution.fix.order_codes import Composed, Unreadable
-from htfi.execution.fix.price_messages import exact_time, price_message
+from htfi.execution.fix.order_codes import Composed
 from htfi.execution.fix.venue_orders import NOT_SENT, VenueOrders
 from htfi.execution.instruments import Instrument
 from htfi.execution.market_view import MarketView
 from htfi.execution.ports import VenueRequest
 from htfi.execution.turns import RecordedEvents, RunTurn
 
-CLOCK = "T"  # begins the MDReqID (262) that states an instant to the simulated venue
-
 
 class LiveVenueLink:
-    """A venue with a clock of its own. Market data for the gate is the feed's."""
+    """A venue with a clock of its own, one of those of `LiveVenues`. Market data for the gate is the feed's."""
 
     def __init__(
         self,
@@ -57,15 +54,18 @@ class LiveVenueLink:
         self._session, self._orders, self._recorded, self._turn = session, orders, recorded, turn
         self._settings = session.endpoint.orders
         self._sent_ids = {message.get(11) for message in sent}
+        self._sent_masses = {one.get(11): one.get(55) for one in sent if one.msg_type == "q"}  # → instrument
         for message in sent:
             orders.note_number(message.sequence or 0, message.get(11))
         self._view = MarketView(name)
-        self._name = name
+        self.name = name
         self._markets: deque[MarketSnapshot] = deque()
         self._events: deque[OrderEvent] = deque()
         self._refusals: list[OrderEvent] = []
         self._answers_by_s = 0.0
         self._num_handled = 0
+        self.alert_name = ""  # what alerts name the venue by, where there are several
+        self._is_given_up = False  # the session did not come back in time, and has not since
 
     def list_instrument(self, instrument: Instrument) -> None:
         """Show the gate an instrument's market."""
@@ -77,42 +77,117 @@ class LiveVenueLink:
         if snapshot is not None:
             self._markets.append(snapshot)
 
-    def send(self, request: VenueRequest) -> None:
-        """Send a request, or refuse it where the session does not come back in time. Raises: DependencyUnavailable."""
+    def send(self, *requests: VenueRequest) -> None:
+        """Send requests, together, or refuse them where the session does not come back in time.
+
+        Raises: DependencyUnavailable.
+        """
+        composed: dict[str, Composed] = {}
+        wanted: dict[str, VenueRequest] = {}
+        for request in requests:
+            cl_ord_id = self._orders.cl_ord_id(request)
+            try:
+                message = self._orders.compose(request)
+            except InvalidInput as error:
+                self._refuse(request, str(error))
+                continue
+            if cl_ord_id in self._sent_ids:
+                continue
+            is_cancel = isinstance(request, CancelRequest)
+            if self._recorded.is_replaying or (self._recorded.holds_newest and not is_cancel):
+                self._refuse(request, "the run ended before it left")
+                continue
+            composed[cl_ord_id], wanted[cl_ord_id] = message, request
+        if not composed:
+            return
         try:
-            composed = self._orders.compose(request)
+            numbers = self._post(*composed.values())
         except InvalidInput as error:
-            self._refuse(request, str(error))
+            for request in wanted.values():
+                self._refuse(request, str(error))
             return
-        cl_ord_id = self._orders.cl_ord_id(request)
-        if cl_ord_id in self._sent_ids:
+        if isinstance(numbers, NotSent):
+            for request in wanted.values():
+                self._refuse(request, f"{self._session.name} is down: {self._session.why_down}")
             return
-        is_cancel = isinstance(request, CancelRequest)
-        if self._recorded.is_replaying or (self._recorded.holds_newest and not is_cancel):
-            self._refuse(request, "the run ended before it left")
-            return
-        try:
-            number = posted(self._session, composed)
-        except InvalidInput as error:
-            self._refuse(request, str(error))
-            return
-        if isinstance(number, NotSent):
-            self._refuse(request, f"{self._session.name} is down: {self._session.why_down}")
-            return
-        self._orders.note_number(number, cl_ord_id)
+        for number, cl_ord_id in zip(numbers, composed, strict=True):
+            self._orders.note_number(number, cl_ord_id)
         self._answers_by_s = time.monotonic() + self._settings.answer_wait_s
 
-    def next(self, until_ns: int) -> OrderEvent | None:
-        """Market data, then what this turn of the run has recorded, then what has come; waits for open answers."""
-        if self._markets:
+    def _post(self, *composed: Composed) -> list[int] | NotSent:
+        numbers = posted(self._session, composed, 0.0 if self._is_given_up else self._settings.logon_wait_s)
+        self._is_given_up = isinstance(numbers, NotSent)
+        return numbers
+
+    def cancel_together(self, requests: Sequence[CancelRequest]) -> None:
+        """Cancel by as few messages as reach no other order. Raises: DependencyUnavailable."""
+        masses, single = self._masses_of(requests)
+        for mass in masses:
+            self._send_mass(mass)
+        self.send(*single)
+
+    def _masses_of(
+        self, requests: Sequence[CancelRequest]
+    ) -> tuple[list[MassCancel], Sequence[CancelRequest]]:
+        """Mass cancels and single ones: as they were sent when the run did this before, else as few as can be."""
+        if not self._settings.mass_cancel:
+            return [], requests
+        if not self._recorded.holds_newest:
+            return self._orders.plan_mass_cancels(requests)
+        masses: list[MassCancel] = []
+        left = {one.cl_ord_id: one for one in requests}
+        for first in requests:
+            name = mass_name(first)
+            symbol = self._sent_masses.get(self._orders.full_id(name))
+            if symbol is not None:
+                instrument_of = self._orders.instrument_of
+                reached = [one for one in left.values() if symbol in ("", instrument_of(one.order_id))]
+                masses.append(MassCancel(name, symbol, tuple(reached)))
+                for one in reached:
+                    del left[one.cl_ord_id]
+        return masses, list(left.values())
+
+    def _send_mass(self, mass: MassCancel) -> None:
+        composed = self._orders.compose_mass_cancel(mass)
+        self._answers_by_s = time.monotonic() + self._settings.answer_wait_s
+        if self._orders.full_id(mass.name) in self._sent_ids:
+            return
+        numbers = self._post(composed)
+        if isinstance(numbers, NotSent):
+            for one in mass.cancels:
+                self._refuse(one, f"{self._session.name} is down: {self._session.why_down}")
+            return
+        self._orders.note_mass_number(numbers[0], mass)
+
+    def send_singly(self) -> bool:
+        """Send the cancels of mass cancels that were refused, or that nobody answered in time; whether any was."""
+        if self._orders.has_mass_open and not self.answer_wait_s:
+            self._orders.fall_back()
+        singles, self._orders.single_cancels = self._orders.single_cancels, []
+        self.send(*singles)
+        return bool(singles)
+
+    def next_market(self, until_ns: int) -> MarketSnapshot | None:
+        """Market data of the feed by an instant."""
+        if self._markets and self._markets[0].at_ns <= until_ns:
             return self._markets.popleft()
-        if self._recorded.is_replaying:
-            recorded = self._recorded.next_recorded()
-            return self._again(recorded) if self._is_own(recorded) and recorded is not None else None
+        return None
+
+    def next_in_hand(self, until_ns: int) -> OrderEvent | None:
+        """What has come, without waiting."""
         if self._refusals:
             return self._stamped(self._refusals.pop(0), until_ns)
-        event = self._next_event(wait=True)
+        event = self._next_event()
         return None if event is None else self._stamped(event, until_ns)
+
+    @property
+    def answer_wait_s(self) -> float:
+        """How long an answer is still waited for; 0: none is open, or the time is up."""
+        return max(0.0, self._answers_by_s - time.monotonic()) if self._orders.is_answer_open else 0.0
+
+    @property
+    def session(self) -> SessionThread:
+        return self._session
 
     def cancels(self, at_ns: int) -> list[MassCancelRequest]:
         """After an interruption of the session: what was open is cancelled, once messages can be sent again."""
@@ -124,27 +199,20 @@ class LiveVenueLink:
             return []
         return [
             MassCancelRequest(
-                at_ns=at_ns, by="", why=f"{self._session.name} was interrupted", venue=self._name
+                at_ns=at_ns, by="", why=f"{self._session.name} was interrupted", venue=self.name
             )
         ]
 
     def _refuse(self, request: VenueRequest, why: str) -> None:
         self._refusals.append(self._orders.refuse(request, why))
 
-    def _is_own(self, recorded: OrderEvent | None) -> bool:
-        """Whether a recorded event came by this link in this turn."""
-        if recorded is None or not recorded.turn or recorded.turn != self._turn.number:
-            return False
-        is_request = isinstance(recorded, NewOrder | ReplaceRequest | CancelRequest)
-        return isinstance(recorded, AlertRaised | OrderMessage) and not is_request
-
-    def _again(self, recorded: OrderEvent) -> OrderEvent:
+    def again(self, recorded: OrderEvent) -> OrderEvent:
         """The event that an earlier start took here, from the journal."""
         if _is_not_sent(recorded):
             assert isinstance(recorded, OrderRejected | CancelRejected)
             self._refusals = [one for one in self._refusals if not _is_same_request(one, recorded)]
             return recorded
-        event = self._next_event(wait=False)
+        event = self._next_event()
         if event is None:
             raise IntegrityError(
                 f"{self._session.endpoint.journal}: the FIX journal lacks what the run has recorded of it: "
@@ -152,10 +220,9 @@ class LiveVenueLink:
             )
         return self._stamped(event, recorded.at_ns)
 
-    def _next_event(self, *, wait: bool) -> OrderEvent | None:
+    def _next_event(self) -> OrderEvent | None:
         while not self._events:
-            left_s = self._answers_by_s - time.monotonic() if wait and self._orders.num_unanswered else 0.0
-            message = self._session.next_message(max(0.0, left_s))
+            message = self._session.next_message()
             if message is None:
                 return None
             self._events.extend(self._orders.read(message))
@@ -164,115 +231,117 @@ class LiveVenueLink:
     def _stamped(self, event: OrderEvent, at_ns: int) -> OrderEvent:
         turn = self._turn.number
         if isinstance(event, AlertRaised):
-            return structs.replace(event, at_ns=at_ns, event_at_ns=at_ns, turn=turn)
+            return structs.replace(event, at_ns=at_ns, event_at_ns=at_ns, turn=turn, venue=self.alert_name)
         assert isinstance(event, OrderMessage)
         venue_at_ns = 0 if _is_not_sent(event) else event.at_ns
         return structs.replace(event, at_ns=at_ns, venue_at_ns=venue_at_ns, turn=turn)
 
 
-class SteppedVenueLink:
-    """The simulated venue of `htfi venue serve`: it reports up to the instant that it is asked for."""
+class LiveVenues:
+    """The live venues of a run as one link. Quotes and trades reach the venue that they name, others reach all."""
 
-    def __init__(self, session: SessionThread, orders: VenueOrders, sent: list[FixMessage]) -> None:
-        self._session, self._orders = session, orders
-        self._settings = session.endpoint.orders
-        self._sent = deque(sent)  # by earlier processes
-        self._num_posted = 0
-        self._symbol = ""
-        self._asked_ns = 0
-        self._is_asked_for = False  # whether something was sent since it was asked
-        self._events: deque[OrderEvent] = deque()
+    def __init__(self, links: Mapping[str, LiveVenueLink], recorded: RecordedEvents, turn: RunTurn) -> None:
+        """`links` by the name that the feed gives each; of a single one any name."""
+        self._by_feed_name = dict(links)
+        self._links = list(links.values())
+        self._by_name = {one.name: one for one in self._links}
+        self._venue_of_order: dict[str, str] = {}
+        self._recorded, self._turn = recorded, turn
+        if len(self._links) > 1:
+            for link in self._links:
+                link.alert_name = link.name
 
     def list_instrument(self, instrument: Instrument) -> None:
-        """The venue has the instruments of its own settings."""
+        """Show the gate an instrument's market at each venue."""
+        for link in self._links:
+            link.list_instrument(instrument)
 
     def observe(self, item: FeedItem) -> None:
-        """Send a price to the venue. Raises: DependencyUnavailable, IntegrityError."""
-        if isinstance(item, Quote | Trade | Bar):
-            composed = price_message(item, self._session.dictionary)
-            if composed is not None:
-                self._post(composed)
-                self._symbol = item.symbol
+        """Market data of the feed."""
+        name = item.venue if isinstance(item, Quote | Trade) else ""
+        if name and len(self._links) > 1:
+            link = self._by_feed_name.get(name)
+            if link is not None:
+                link.observe(item)
+        elif isinstance(item, Quote | Trade | Bar):
+            for link in self._links:
+                link.observe(item)
 
     def send(self, request: VenueRequest) -> None:
-        """Send a request. Raises: DependencyUnavailable, IntegrityError."""
-        composed = exact_time(self._orders.compose(request), request.at_ns)
-        number = self._post(composed)
-        self._orders.note_number(number, self._orders.cl_ord_id(request))
+        """Send a request to the venue of its order, or refuse it where its session does not come back in time."""
+        self._link_of(request).send(request)
+
+    def cancel_together(self, requests: Sequence[CancelRequest]) -> None:
+        """Cancel orders, those of each venue by as few messages as reach no other order."""
+        by_link: dict[str, list[CancelRequest]] = {}
+        for one in requests:
+            by_link.setdefault(self._venue_of_order[one.order_id], []).append(one)
+        for name, cancels in by_link.items():
+            self._by_name[name].cancel_together(cancels)
 
     def next(self, until_ns: int) -> OrderEvent | None:
-        """What the venue has reported by an instant. Raises: DependencyUnavailable, IntegrityError."""
-        if not self._events and self._symbol and (until_ns > self._asked_ns or self._is_asked_for):
-            self._ask(until_ns)
-        if self._events and self._events[0].at_ns <= until_ns:
-            return self._events.popleft()
-        return None
-
-    def _ask(self, until_ns: int) -> None:
-        request_id = f"{CLOCK}{until_ns}"
-        body = [
-            (262, request_id),
-            (263, "0"),
-            (264, "1"),
-            (267, "1"),
-            (269, "0"),
-            (146, "1"),
-            (55, self._symbol),
-        ]
-        self._post(("V", body))
-        self._asked_ns, self._is_asked_for = until_ns, False
+        """Market data, then what this turn of the run has recorded, then what has come; waits for open answers."""
+        for link in self._links:
+            market = link.next_market(until_ns)
+            if market is not None:
+                return market
+        if self._recorded.is_replaying:
+            recorded = self._recorded.next_recorded()
+            if recorded is None or not self._is_own(recorded):
+                return None
+            return self._recorder_of(recorded).again(recorded)
         while True:
-            message = self._session.next_message(self._settings.answer_wait_s + self._settings.logon_wait_s)
-            if message is None:
-                raise DependencyUnavailable(
-                    f"{self._session.name}: the venue does not answer"
-                    f"{f' ({self._session.why_down})' if self._session.why_down else ''}: "
-                    "start it again and run the same command again"
-                )
-            if message.msg_type in ("W", "Y") and message.get(262) == request_id:
-                return
-            if message.msg_type == "W":
-                snapshot = read_snapshot(message, self._session.dictionary)
-                if not isinstance(snapshot, Unreadable):
-                    self._events.append(snapshot)
-            else:
-                self._events.extend(self._orders.read(message))
+            for link in self._links:
+                event = link.next_in_hand(until_ns)
+                if event is not None:
+                    return event
+            if self._send_singly():
+                continue
+            wait_s = max(link.answer_wait_s for link in self._links)
+            is_over = not wait_s or not wait_for_message([link.session for link in self._links], wait_s)
+            if is_over and not self._send_singly():
+                return None
 
-    def _post(self, composed: Composed) -> int:
-        """Send the next message, unless an earlier process has sent it."""
-        self._is_asked_for = True
-        if self._sent:
-            message = self._sent.popleft()
-            if (message.msg_type, _body(message, self._session)) != (composed[0], list(composed[1])):
-                raise IntegrityError(
-                    f"{self._session.endpoint.journal}: the FIX journal holds another message than follows from the "
-                    "inputs: the inputs, the settings or the code changed since; use a new folder for the run"
-                )
-            return message.sequence or 0
-        number = posted(self._session, composed)
-        if isinstance(number, NotSent):
-            raise DependencyUnavailable(
-                f"{self._session.name} is down ({self._session.why_down}): start the venue with "
-                "`htfi venue serve` and run the same command again"
-            )
-        return number
+    def _send_singly(self) -> bool:
+        """Send what follows mass cancels that were in vain; whether there was any."""
+        num_sent = sum(link.send_singly() for link in self._links)
+        return num_sent > 0
+
+    def cancels(self, at_ns: int) -> list[MassCancelRequest]:
+        """What interruptions of sessions have cancelled."""
+        return [one for link in self._links for one in link.cancels(at_ns)]
+
+    def _is_own(self, recorded: OrderEvent) -> bool:
+        """Whether a recorded event came by a link in this turn."""
+        if not recorded.turn or recorded.turn != self._turn.number:
+            return False
+        is_request = isinstance(recorded, NewOrder | ReplaceRequest | CancelRequest)
+        return isinstance(recorded, AlertRaised | OrderMessage) and not is_request
+
+    def _recorder_of(self, recorded: OrderEvent) -> LiveVenueLink:
+        """The link that a recorded event came by."""
+        assert isinstance(recorded, AlertRaised | OrderMessage)
+        if isinstance(recorded, AlertRaised) and recorded.venue:
+            return self._by_name[recorded.venue]
+        venue = self._venue_of_order.get(recorded.order_id)
+        return self._links[0] if venue is None else self._by_name[venue]
+
+    def _link_of(self, request: VenueRequest) -> LiveVenueLink:
+        if isinstance(request, NewOrder):
+            self._venue_of_order[request.order_id] = request.venue
+        return self._by_name[self._venue_of_order[request.order_id]]
 
 
-def posted(session: SessionThread, composed: Composed) -> int | NotSent:
-    """The number of a message that was sent, as soon as the session is there, or why it was not in time."""
-    deadline_s = time.monotonic() + session.endpoint.orders.logon_wait_s
-    number = session.post(composed)
-    while isinstance(number, NotSent):
+def posted(session: SessionThread, messages: Sequence[Composed], wait_s: float) -> list[int] | NotSent:
+    """The numbers of messages that were sent, as soon as the session is there, or why they were not in time."""
+    deadline_s = time.monotonic() + wait_s
+    numbers = session.post(messages)
+    while isinstance(numbers, NotSent):
         left_s = deadline_s - time.monotonic()
         if left_s <= 0 or not session.wait_for_logon(left_s):
             break
-        number = session.post(composed)
-    return number
-
-
-def _body(message: FixMessage, session: SessionThread) -> list[tuple[int, str]]:
-    header = session.dictionary.header_tags
-    return [(tag, value) for tag, value in message.fields if tag not in header and tag != 10]
+        numbers = session.post(messages)
+    return numbers
 
 
 def _is_not_sent(event: OrderEvent) -> bool:

@@ -196,7 +196,7 @@ def execute_run(
     governance: Path | None = None,
     promoted: Mapping[str, str] = MappingProxyType({}),
     with_orders: bool = False,
-    venue_file: Path | None = None,
+    venue_files: Sequence[Path] = (),
 ) -> None:
     """Run to the end or until interrupted; exits with 130 then. Without files it is the embedded sample.
 
@@ -234,7 +234,7 @@ def execute_run(
         governance_folder=governance,
         promoted=promoted,
         with_orders=with_orders,
-        venue_file=venue_file,
+        venue_files=venue_files,
     )
     with opened as run:
         ends = graceful_shutdown(run.loop.stop, STOP_S, "the run")

@@ -32,6 +32,7 @@ Examples:
   htfi trade prices.csv --venue fix.toml --out trade3
   htfi trade prices.csv --strategy trend         by past moves
   htfi trade quotes.csv --algorithm vwap --venues venues.toml
+  htfi trade quotes.csv --algorithm vwap --venues venues.toml --venue xnys.toml --venue xnas.toml
   htfi orders list trade1
   htfi orders positions trade1
 
@@ -52,10 +53,11 @@ SAMPLE_SYMBOLS = ["SPX", "IBM"]  # of the embedded sample; nobody can hold the V
 @click.option("--capital", type=FiniteRange(min=0, min_open=True), help="What positions are sized by.")
 @click.option(
     "--venue",
-    "venue_file",
+    "venue_files",
     metavar="FILE",
+    multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="TOML file of a FIX session: orders go there, not to the simulated venue inside the run.",
+    help="TOML file of a FIX session: orders go there, not to the simulated venue inside the run. Once for each venue.",
 )
 @click.option(
     "--strategy",
@@ -84,7 +86,7 @@ def command(
     target: str | None,
     draft: str | None,
     capital: float | None,
-    venue_file: Path | None,
+    venue_files: tuple[Path, ...],
     strategy: str | None,
     algorithm: str | None,
     venues_file: Path | None,
@@ -130,5 +132,5 @@ def command(
         plain=plain,
         report=report,
         with_orders=True,
-        venue_file=venue_file,
+        venue_files=venue_files,
     )

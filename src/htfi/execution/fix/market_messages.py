@@ -45,8 +45,10 @@ def market_data_reject(request_id: str, text: str) -> Composed:
     return "Y", [(262, request_id), (58, text)]
 
 
-def snapshot_message(snapshot: MarketSnapshot, request_id: str, dictionary: Dictionary) -> Composed:
-    """MarketDataSnapshotFullRefresh (35=W)."""
+def snapshot_message(
+    snapshot: MarketSnapshot, request_id: str, dictionary: Dictionary, *, until_ns: int | None = None
+) -> Composed:
+    """MarketDataSnapshotFullRefresh (35=W). `until_ns`: nothing happens at the venue before, as ExpireTime (126)."""
     time = exact_timestamp(snapshot.at_ns)
     body = [(262, request_id)] if request_id else []
     body.append((55, snapshot.instrument))
@@ -71,6 +73,8 @@ def snapshot_message(snapshot: MarketSnapshot, request_id: str, dictionary: Dict
         body += [(272, time[:8]), (273, time[9:])]
         if part:
             body += [(336, _SESSION_ID), (625, part)]
+        if until_ns is not None:
+            body.append((126, exact_timestamp(until_ns)))
     return "W", body
 
 
@@ -90,6 +94,11 @@ def read_snapshot(message: FixMessage, dictionary: Dictionary) -> MarketSnapshot
     for row in rows:
         snapshot = _with_entry(snapshot, row)
     return snapshot
+
+
+def read_until_ns(message: FixMessage) -> int | None:
+    """Before when nothing happens at the venue that sent a W; None: it does not say."""
+    return parse_timestamp(message.get(126))
 
 
 def increment_message(before: MarketSnapshot, after: MarketSnapshot, request_id: str) -> Composed | None:

@@ -5,16 +5,18 @@ once, by its ExecID (17), whether it comes as report, as trade report or again. 
 alert that says what it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
-from htfi.domain.order_states import IllegalTransition, OrderState, OrderStatus, advance
+from htfi.domain.order_states import IllegalTransition, OrderState, OrderStatus, advance, count_fill
 from htfi.domain.orders import (
     AlertRaised,
     CancelRejected,
     CancelRequest,
+    MassCancelRequest,
     NewOrder,
+    OrderCanceled,
     OrderEvent,
     OrderFilled,
     OrderMessage,
@@ -22,10 +24,12 @@ from htfi.domain.orders import (
     OrderReplaced,
     RejectedBy,
     ReplaceRequest,
+    TimeInForce,
 )
 from htfi.execution.fix.dictionary import Dictionary
 from htfi.execution.fix.execution_reports import read_report
 from htfi.execution.fix.market_messages import read_trade_report
+from htfi.execution.fix.mass_cancels import MassCancel, plan_mass_cancels
 from htfi.execution.fix.messages import FixMessage
 from htfi.execution.fix.order_codes import Composed, OrderContext, Unreadable, time_of
 from htfi.execution.fix.order_requests import order_request
@@ -33,6 +37,7 @@ from htfi.execution.ports import VenueRequest
 
 NOT_SENT = "not sent"  # begins the reason of a request that the link refuses
 _UNKNOWN_ORDER = "1"  # CxlRejReason (102)
+_MASS_REJECTED = "0"  # MassCancelResponse (531)
 _SIDE_WORDS = {"1": "buy", "2": "sell", "5": "sell short"}
 
 
@@ -47,6 +52,13 @@ class VenueOrders:
         self._numbers: dict[int, str] = {}  # ClOrdIDs by MsgSeqNum (34)
         self._exec_ids: set[str] = set()
         self._fills: dict[str, int] = {}  # lots by ExecID (17)
+        self._at_once: set[str] = set()  # orders that end at once, and have not yet
+        self._masses: dict[str, MassCancel] = {}  # by ClOrdID, while they await an answer
+        self._mass_cancels: dict[
+            str, str
+        ] = {}  # ClOrdID of the cancel of each order that a mass cancel reaches
+        self.single_cancels: list[CancelRequest] = []  # of mass cancels that the venue has refused
+        self.takes_mass_cancels = True
 
     @property
     def num_unanswered(self) -> int:
@@ -54,13 +66,69 @@ class VenueOrders:
         return len(self._unanswered)
 
     @property
+    def is_answer_open(self) -> bool:
+        """Whether the venue will say something of itself: of a request, or of an order that it ends at once."""
+        return bool(self._unanswered or self._at_once)
+
+    @property
     def has_open(self) -> bool:
         """Whether the venue may still fill something."""
         return any(context.state.is_open for context in self._contexts.values())
 
+    @property
+    def has_mass_open(self) -> bool:
+        """Whether orders that a mass cancel reaches have not been answered."""
+        return bool(self._mass_cancels)
+
+    def instrument_of(self, order_id: str) -> str:
+        """The instrument of an order that was sent; empty of another."""
+        context = self._contexts.get(order_id)
+        return "" if context is None else context.order.instrument
+
+    def full_id(self, own_id: str) -> str:
+        """ClOrdID (11) of an id of the run's."""
+        return self._prefix + own_id
+
     def cl_ord_id(self, request: VenueRequest) -> str:
         """ClOrdID (11) of a request."""
         return self._prefix + (request.cl_ord_id or request.order_id)
+
+    def plan_mass_cancels(
+        self, cancels: Sequence[CancelRequest]
+    ) -> tuple[list[MassCancel], list[CancelRequest]]:
+        """Mass cancels that reach no other order, and the cancels that go as single requests."""
+        if not self.takes_mass_cancels:
+            return [], list(cancels)
+        is_open = {name: one.order.instrument for name, one in self._contexts.items() if one.state.is_open}
+        asked = {one.order_id for one in self._unanswered.values() if isinstance(one, CancelRequest)}
+        return plan_mass_cancels(cancels, is_open, asked)
+
+    def compose_mass_cancel(self, mass: MassCancel) -> Composed:
+        """The message of a mass cancel, which is noted as sent. Raises: InvalidInput."""
+        request = MassCancelRequest(at_ns=mass.cancels[0].at_ns, instrument=mass.instrument)
+        composed = order_request(request, self._prefix + mass.name, self._dictionary)
+        for one in mass.cancels:
+            cl_ord_id = self.cl_ord_id(one)
+            self._order_ids[cl_ord_id] = one.order_id
+            self._unanswered[cl_ord_id] = one
+            self._mass_cancels[one.order_id] = cl_ord_id
+        self._masses[self._prefix + mass.name] = mass
+        return composed
+
+    def fall_back(self) -> bool:
+        """Have mass cancels whose answer is overdue followed by single requests; whether there were any."""
+        overdue = [one for one in self._unanswered.values() if one.order_id in self._mass_cancels]
+        for name in list(self._masses):
+            self.takes_mass_cancels = False
+            del self._masses[name]
+        self._send_singly([one for one in overdue if isinstance(one, CancelRequest)])
+        return bool(self.single_cancels)
+
+    def _send_singly(self, cancels: Iterable[CancelRequest]) -> None:
+        for one in cancels:
+            self._mass_cancels.pop(one.order_id, None)
+            if self._unanswered.pop(self.cl_ord_id(one), None) is not None:
+                self.single_cancels.append(one)
 
     def compose(self, request: VenueRequest) -> Composed:
         """The message of a request, which is noted as sent. Raises: InvalidInput where the version cannot say it."""
@@ -69,6 +137,8 @@ class VenueOrders:
         if isinstance(request, NewOrder):
             state = OrderState(OrderStatus.PENDING_NEW, request.quantity)
             self._contexts[request.order_id] = OrderContext(request, cl_ord_id, state, request.price)
+            if request.time_in_force in (TimeInForce.IMMEDIATE_OR_CANCEL, TimeInForce.FILL_OR_KILL):
+                self._at_once.add(request.order_id)
         self._order_ids[cl_ord_id] = request.order_id
         self._unanswered[cl_ord_id] = request
         return composed
@@ -76,6 +146,10 @@ class VenueOrders:
     def note_number(self, number: int, cl_ord_id: str) -> None:
         """A request was sent as the message of a number, by which a Reject names it (45)."""
         self._numbers[number] = cl_ord_id
+
+    def note_mass_number(self, number: int, mass: MassCancel) -> None:
+        """The same of a mass cancel."""
+        self._numbers[number] = self._prefix + mass.name
 
     def refuse(self, request: VenueRequest, why: str) -> OrderEvent:
         """The event of a request that was not sent."""
@@ -98,6 +172,9 @@ class VenueOrders:
                 return (
                     self._take([fill], message) if isinstance(fill, OrderFilled) else [_alert(message, fill)]
                 )
+            case "r":
+                self._read_mass_report(message)
+                return []
             case "3":
                 return self._refused(message, self._numbers.get(_number(message.get(45)), ""))
             case "D" | "G":
@@ -116,12 +193,26 @@ class VenueOrders:
         if not events:
             return []
         request = self._unanswered.pop(message.get(11), None)
-        if message.msg_type == "9" and request is None:
-            return []  # it was answered before
+        if message.msg_type == "9" and (request is None or self._is_cancelled(request)):
+            return []  # it was answered before, or is not needed any more
         taken = self._take(list(events), message)
         if message.msg_type == "9" and (message.get(102) == _UNKNOWN_ORDER or message.get(39) == "8"):
             taken += self._never_arrived(taken[0])
         return taken
+
+    def _read_mass_report(self, message: FixMessage) -> None:
+        """OrderMassCancelReport (35=r): where it is accepted, reports on the orders follow."""
+        name = message.get(11)
+        if message.get(531) == _MASS_REJECTED:
+            self._refuse_mass(name)
+        else:
+            self._masses.pop(name, None)
+
+    def _refuse_mass(self, name: str) -> None:
+        mass = self._masses.pop(name, None)
+        if mass is not None:
+            self.takes_mass_cancels = False
+            self._send_singly(mass.cancels)
 
     def _never_arrived(self, answer: OrderEvent) -> list[OrderEvent]:
         """The venue does not know an order that it has never acknowledged: it is not there."""
@@ -139,6 +230,10 @@ class VenueOrders:
         self._advance(rejected)
         return [rejected]
 
+    def _is_cancelled(self, request: VenueRequest) -> bool:
+        """Whether an order was cancelled before the answer to a request on it came."""
+        return self._contexts[request.order_id].state.status in (OrderStatus.CANCELED, OrderStatus.EXPIRED)
+
     def _is_repeated(self, message: FixMessage) -> bool:
         exec_id = message.get(17)
         if not exec_id or exec_id in self._exec_ids:
@@ -151,6 +246,9 @@ class VenueOrders:
             return []
         taken: list[OrderEvent] = []
         for event in events:
+            cancel_id = self._mass_cancels.get(event.order_id, "")
+            if cancel_id and isinstance(event, OrderCanceled):
+                event = structs.replace(event, cl_ord_id=cancel_id)
             own_id = event.cl_ord_id.removeprefix(self._prefix)
             self._advance(event)
             if isinstance(event, OrderFilled):
@@ -161,15 +259,23 @@ class VenueOrders:
     def _advance(self, event: OrderMessage) -> None:
         context = self._contexts[event.order_id]
         state = advance(context.state, event)
+        if isinstance(state, IllegalTransition) and isinstance(event, OrderFilled):
+            state = count_fill(context.state, event)
         if not isinstance(state, IllegalTransition):
             context = structs.replace(context, state=state)
         if isinstance(event, OrderReplaced):
             price = context.price if event.price is None else event.price
             context = structs.replace(context, cl_ord_id=event.cl_ord_id, price=price)
         self._contexts[event.order_id] = context
+        if not context.state.is_open:
+            self._at_once.discard(event.order_id)
+            self._unanswered.pop(self._mass_cancels.pop(event.order_id, ""), None)
 
     def _refused(self, message: FixMessage, cl_ord_id: str) -> list[OrderEvent]:
         """A Reject (35=3) or BusinessMessageReject (35=j) of a request of ours."""
+        if cl_ord_id in self._masses:
+            self._refuse_mass(cl_ord_id)
+            return []
         request = self._unanswered.pop(cl_ord_id, None)
         if request is None:
             return [_alert(message, Unreadable("the venue refused a message that is not an open request"))]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from msgspec import structs
 
 from htfi.domain.order_scopes import FIRM, scope_names
-from htfi.domain.order_states import IllegalTransition, advance
+from htfi.domain.order_states import IllegalTransition, advance, count_fill
 from htfi.domain.orders import (
     AlertRaised,
     CancelRequest,
@@ -115,7 +115,8 @@ class GateState:
     def apply(self, event: OrderEvent) -> tuple[OrderEvent, ...]:
         """Take in a recorded event; what follows from it must be recorded too, and applied.
 
-        A message that FIX's state matrix does not allow, or a fill that is known, changes nothing but the newest time.
+        A message that FIX's state matrix does not allow, or a fill that is known, changes nothing but the newest time;
+        a fill that it does not allow counts.
         Raises: InvalidInput for limits or terms that are none.
         """
         self.newest_ns = max(self.newest_ns, event.at_ns)
@@ -255,7 +256,9 @@ class GateState:
         was_open = order.state.is_open
         state = advance(order.state, event)
         if isinstance(state, IllegalTransition):
-            return ()
+            if not isinstance(event, OrderFilled) or event.quantity <= 0:
+                return ()
+            state = count_fill(order.state, event)
         order.state = state
         follows: tuple[OrderEvent, ...] = ()
         match event:

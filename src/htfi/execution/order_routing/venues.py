@@ -13,6 +13,7 @@ from htfi.domain.time import NS_PER_S
 
 FLOW_S = 60.0  # over how long flows of trades and of price changes are averaged
 MEMORY = 0.98  # of what is learnt of fills and latencies, at each new one
+AWAY_NS = 5 * NS_PER_S  # how long a venue that could not be reached counts as displaying nothing
 PRIOR_LOTS = 2.0  # shares of orders that a forecast of fills is trusted for before anything was seen
 
 
@@ -100,6 +101,7 @@ class VenueState:
     ask: int = 0
     ask_lots: int = 0
     at_ns: int = 0  # of its newest data
+    away_until_ns: int = 0  # after it could not be reached
     sells: Flow = field(default_factory=Flow)  # lots a second that trade at the bid or below
     buys: Flow = field(default_factory=Flow)  # at the ask or above
     changes: Flow = field(default_factory=Flow)  # of its best prices
@@ -158,8 +160,8 @@ class VenueState:
 class RouterState:
     """The venues of one instrument, in a fixed order.
 
-    A venue whose newest data is older than `max_age_ns`, or that crosses itself, counts as displaying nothing: the gate
-    lets no order go there, and a quote that may be gone protects nobody (rule 611(b)(1)).
+    A venue whose newest data is older than `max_age_ns`, that crosses itself, or that could not be reached just now
+    counts as displaying nothing: no order gets there, and a quote that may be gone protects nobody (rule 611(b)(1)).
     """
 
     venues: Mapping[str, VenueState]
@@ -192,6 +194,10 @@ class RouterState:
         before = venue.round_trip_ns or float(round_trip_ns)
         venue.round_trip_ns = 0.9 * before + 0.1 * round_trip_ns
 
+    def lost(self, name: str, at_ns: int) -> None:
+        """A venue could not be reached."""
+        self.venues[name].away_until_ns = at_ns + AWAY_NS
+
     def took(self, name: str, expected: float, found: float) -> None:
         """An order that took was filled to a share `found`, where `expected` was expected."""
         self.venues[name].takes.add(expected, found)
@@ -215,7 +221,11 @@ class RouterState:
     def usable(self, at_ns: int) -> list[VenueState]:
         """Venues whose data can be relied on at an instant."""
         oldest_ns = at_ns - self.max_age_ns if self.max_age_ns else 0
-        return [one for one in self.venues.values() if one.at_ns >= oldest_ns and not one.is_crossed]
+        return [
+            one
+            for one in self.venues.values()
+            if one.at_ns >= oldest_ns and one.away_until_ns <= at_ns and not one.is_crossed
+        ]
 
     def best(self, sign: int) -> tuple[int, int]:
         """The best protected price that an order of that sign would take, and all lots there; 0: none."""

@@ -1,9 +1,9 @@
 """The simulated venue behind FIX: messages of its client in, messages to it out. Pure.
 
 The client sends the prices that the venue trades on (35=W), and asks for the market at instants of its own clock
-(35=V, MDReqID T and the nanosecond): by then everything that has happened is reported, and the answer comes last. A
-client that never asks gets its reports at once. So the messages received give the same messages again, which is how a
-venue that was killed goes on.
+(35=V, MDReqID T and the nanosecond): by then everything that has happened is reported, and the answer comes last; its
+ExpireTime (126) is when something may happen next. A client that never asks gets its reports at once. So the messages
+received give the same messages again, which is how a venue that was killed goes on.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from htfi.domain.order_scopes import covers
 from htfi.domain.order_states import IllegalTransition, OrderState, OrderStatus, advance
 from htfi.domain.orders import (
     CancelRejected,
+    CancelRequest,
     MarketSnapshot,
     MassCancelRequest,
     NewOrder,
@@ -34,7 +35,7 @@ from htfi.execution.fix.order_codes import Composed, OrderContext, Unreadable
 from htfi.execution.fix.order_requests import read_request
 from htfi.execution.fix.price_messages import exact_time, read_price
 from htfi.execution.instruments import Instrument
-from htfi.simulation.venue.config import VenueConfig
+from htfi.simulation.venue.config import SimulatedVenueConfig
 from htfi.simulation.venue.simulated import SimulatedVenue
 
 CLOCK = "T"  # begins the MDReqID (262) that states an instant
@@ -48,7 +49,7 @@ class FixVenue:
     def __init__(
         self,
         name: str,
-        config: VenueConfig,
+        config: SimulatedVenueConfig,
         instrument_of: Callable[[str], Instrument],
         dictionary: Dictionary,
     ) -> None:
@@ -120,7 +121,8 @@ class FixVenue:
         market = self._markets.get(symbols[0]) if symbols else None
         if market is None:
             return [*sent, market_data_reject(request_id, "no price is known")]
-        return [*sent, snapshot_message(market, request_id, self._dictionary)]
+        next_ns = self._venue.next_ns
+        return [*sent, snapshot_message(market, request_id, self._dictionary, until_ns=next_ns)]
 
     def _request(self, message: FixMessage) -> list[Composed]:
         request = read_request(message, self._dictionary, self._order_ids)
@@ -130,7 +132,7 @@ class FixVenue:
             return [business_reject(message, 5, request.why)]
         self._now_ns = max(self._now_ns, request.at_ns)
         if isinstance(request, MassCancelRequest):
-            self._cancel_all(request, "mass cancel")
+            self._take_mass_cancel(request)
             return [_mass_cancel_report(message), *self._reports_at_once()]
         cl_ord_id = message.get(11)
         if cl_ord_id in self._order_ids:
@@ -145,6 +147,12 @@ class FixVenue:
         self._order_ids[cl_ord_id] = request.order_id
         self._venue.send(request)
         return self._reports_at_once()
+
+    def _take_mass_cancel(self, request: MassCancelRequest) -> None:
+        """Cancel each open order that it reaches, as a request of its own would."""
+        for order_id, context in self._contexts.items():
+            if context.state.is_open and covers(request, context.order):
+                self._venue.send(CancelRequest(at_ns=request.at_ns, order_id=order_id))
 
     def _cancel_all(self, request: MassCancelRequest, why: str) -> None:
         for order_id, context in self._contexts.items():
@@ -172,6 +180,8 @@ class FixVenue:
         if isinstance(event, MarketSnapshot):
             self._markets[event.instrument] = event
             return [snapshot_message(event, "", self._dictionary)] if self._is_clocked else []
+        if isinstance(event, CancelRejected) and not event.cl_ord_id:
+            return []  # a mass cancel came too late for it
         assert isinstance(event, Report)
         context = self._contexts.get(event.order_id)
         assert context is not None, "a report on an order that did not come by FIX"

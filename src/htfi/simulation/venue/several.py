@@ -4,21 +4,35 @@ Market data reaches the venue that it names, by its name here or in the feed; da
 """
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from htfi.domain.events import Bar, FeedItem, Quote, Trade
-from htfi.domain.orders import NewOrder, OrderEvent
+from htfi.domain.orders import CancelRequest, NewOrder, OrderEvent
 from htfi.execution.instruments import Instrument
-from htfi.execution.ports import VenueRequest
-from htfi.simulation.venue.simulated import SimulatedVenue
+from htfi.execution.ports import MassCancelLink, VenueLink, VenueRequest
 
 MAX_ORDERS = 1_000_000  # whose venue is remembered
+
+
+class TimedVenue(VenueLink, Protocol):
+    """A simulated venue, inside the process or served: it says when something may arrive next."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def next_ns(self) -> int | None: ...
+
+    def list_instrument(self, instrument: Instrument) -> None: ...
+
+    def observe(self, item: FeedItem) -> None: ...
 
 
 class SimulatedVenues:
     """One link to several venues: requests go to the venue of their order."""
 
-    def __init__(self, venues: Mapping[str, SimulatedVenue]) -> None:
+    def __init__(self, venues: Mapping[str, TimedVenue]) -> None:
         """`venues` by the name that the feed gives them."""
         self._by_feed_name = dict(venues)
         self._venues = list(dict.fromkeys(venues.values()))
@@ -43,6 +57,20 @@ class SimulatedVenues:
             index = self._venue_of_order[request.order_id]
         self._venues[index].send(request)
         self._note(index)
+
+    def cancel_together(self, requests: Sequence[CancelRequest]) -> None:
+        """Take cancels that are wanted together, those of each venue by one message where it takes that."""
+        by_venue: dict[int, list[CancelRequest]] = {}
+        for request in requests:
+            by_venue.setdefault(self._venue_of_order[request.order_id], []).append(request)
+        for index, cancels in by_venue.items():
+            venue = self._venues[index]
+            if isinstance(venue, MassCancelLink):
+                venue.cancel_together(cancels)
+            else:
+                for one in cancels:
+                    venue.send(one)
+            self._note(index)
 
     def next(self, until_ns: int) -> OrderEvent | None:
         """The next report or market data of all venues that has arrived by an instant; None where none has."""

@@ -12,6 +12,7 @@ PARTS: dict[str, str] = {
     "gate": "htfi_eval.bench.execution.gate",
     "orders": "htfi_eval.bench.execution.orders",
     "venue": "htfi_eval.bench.execution.venue",
+    "cancels": "htfi_eval.bench.execution.cancels",
     "fix": "htfi_eval.bench.execution.fix",
 }
 

@@ -82,6 +82,12 @@ def opened(folder: Path, num_symbols: int) -> tuple[OrderEntry, RecordedOrders, 
     folder.mkdir()
     log, venue = RecordedOrders(folder), CountingVenue()
     entry = OrderEntry(log, {"XSIM": venue})
+    put_in_force(entry, num_symbols)
+    return entry, log, venue
+
+
+def put_in_force(entry: OrderEntry, num_symbols: int) -> None:
+    """Wide limits and the instruments."""
     entry.put_in_force(
         [
             LimitsInForce(
@@ -93,7 +99,6 @@ def opened(folder: Path, num_symbols: int) -> tuple[OrderEntry, RecordedOrders, 
             *(InstrumentTerms(at_ns=1, instrument=f"S{n}", tick=Decimal("0.01")) for n in range(num_symbols)),
         ]
     )  # fmt: skip
-    return entry, log, venue
 
 
 def quote(symbol: int, at_ns: int) -> MarketSnapshot:

@@ -25,7 +25,8 @@ from htfi.execution.algorithms.planning import Algorithm
 from htfi.execution.instruments import NANOS
 from htfi.execution.intents import OrderIntent
 from htfi.execution.order_entry import OrderEntry
-from htfi.execution.parent_orders import ParentTerms, ParentWorker
+from htfi.execution.parent_orders import ParentWorker
+from htfi.execution.worked_orders import ParentTerms
 from htfi.simulation.venue.several import SimulatedVenues
 from htfi.simulation.venue.simulated import SimulatedVenue
 from htfi_eval.eval.execution.assumed_venues import config_of, terms_of
