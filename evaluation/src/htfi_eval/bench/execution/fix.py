@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from htfi.domain.errors import is_installed
+from htfi.domain.errors import DependencyUnavailable, is_installed
 from htfi.domain.order_states import OrderState, OrderStatus
 from htfi.domain.orders import NewOrder, OrderAcknowledged, OrderSide
 from htfi.execution.fix.config import FixSession
@@ -197,10 +197,10 @@ def _simplefix_us(frame: bytes, num_parses: int) -> list[float] | None:
 
 
 class PeerEngine(NamedTuple):
-    """An engine that answers our orders: its command before role, port, number and version; its name in the session."""
+    """An engine that answers our orders: its name, and its command before role, port, number and version."""
 
-    command: tuple[str, ...]
     name: str
+    command: tuple[str, ...]
     folder: Path
 
 
@@ -209,20 +209,20 @@ def _jspurefix() -> PeerEngine | None:
     if not is_there or not COUNTERPARTY.is_file():
         return None
     shutil.copy(COUNTERPARTY, ENGINE / COUNTERPARTY.name)
-    return PeerEngine(("node", COUNTERPARTY.name), "JSPF", ENGINE)
+    return PeerEngine("jspurefix", ("node", COUNTERPARTY.name), ENGINE)
 
 
 def _quickfix() -> PeerEngine | None:
     if not is_installed("quickfix") or not QUICKFIX_COUNTERPARTY.is_file():
         return None
-    return PeerEngine((sys.executable, str(QUICKFIX_COUNTERPARTY)), "PEER", Path())
+    return PeerEngine("QuickFIX", (sys.executable, str(QUICKFIX_COUNTERPARTY)), Path())
 
 
 async def _round_trips(engine: PeerEngine, num_trips: int) -> list[float]:
     """Microseconds by the clock of an order and its report, one after the other."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = int(server.getsockname()[1])
-    settings = FixSession("HTFI", engine.name, reset_on_logon=True)
+    settings = FixSession("HTFI", "PEER", reset_on_logon=True)  # as its program names both
     process = await asyncio.create_subprocess_exec(
         *engine.command, "acceptor", str(port), "0", settings.version, cwd=engine.folder, stdout=PIPE
     )
@@ -244,6 +244,10 @@ async def _round_trips(engine: PeerEngine, num_trips: int) -> list[float]:
             initiator.close()
             await running
             runner.journal.close()
+    except TimeoutError as error:
+        raise DependencyUnavailable(
+            f"{engine.name} does not answer: remove it, and install it again with `make test-all`"
+        ) from error
     finally:
         if process.returncode is None:
             process.kill()
