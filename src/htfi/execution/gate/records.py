@@ -140,6 +140,44 @@ class KnownParent:
 
 
 @dataclass(slots=True, eq=False)
+class SentOrder:
+    """When an order was sent, and whether it is open; `group` is None where newer ones have taken its place there."""
+
+    at_ns: int
+    group: "IdenticalOrders | None"
+    is_open: bool = True
+
+    def close(self) -> None:
+        """The order has ended."""
+        self.is_open = False
+        if self.group is not None:
+            self.group.num_open -= 1
+
+
+@dataclass(slots=True, eq=False)
+class IdenticalOrders:
+    """The newest orders that are alike, and how many of them are open."""
+
+    orders: deque[SentOrder] = field(default_factory=deque[SentOrder])
+    num_open: int = 0
+
+    def add(self, at_ns: int) -> SentOrder:
+        """Remember an order that was sent just now."""
+        if len(self.orders) == MAX_IDENTICAL_SEEN:
+            oldest = self.orders.popleft()
+            oldest.group = None
+            self.num_open -= oldest.is_open
+        sent = SentOrder(at_ns, self)
+        self.orders.append(sent)
+        self.num_open += 1
+        return sent
+
+    def num_since(self, at_ns: int) -> int:
+        """How many that were sent at an instant or later are open."""
+        return sum(1 for one in self.orders if one.at_ns >= at_ns and one.is_open)
+
+
+@dataclass(slots=True, eq=False)
 class LiveOrder:
     """An order of our own, as its events left it."""
 
@@ -147,7 +185,7 @@ class LiveOrder:
     state: OrderState
     price: int  # nanos; at market the price that its value is counted at
     party: OrderParty
-    alike: "IdenticalOrders | None" = None  # None where newer ones have taken its place there
+    sent: SentOrder  # among those alike
     value: int = 0  # of what is open, as it is counted
     used_lots: int = 0  # of its decision
     counts_for_decision: bool = False  # whether it is an order of the parent that acts on its decision
@@ -157,28 +195,6 @@ class LiveOrder:
     fills: dict[str, tuple[int, int]] = field(
         default_factory=dict[str, tuple[int, int]]
     )  # ExecID → lots, price
-
-
-@dataclass(slots=True, eq=False)
-class IdenticalOrders:
-    """The newest orders that are alike, and how many of them are open."""
-
-    orders: deque[LiveOrder] = field(default_factory=deque[LiveOrder])
-    num_open: int = 0
-
-    def add(self, order: LiveOrder) -> None:
-        """Remember an order that was sent just now."""
-        if len(self.orders) == MAX_IDENTICAL_SEEN:
-            oldest = self.orders.popleft()
-            oldest.alike = None
-            self.num_open -= oldest.state.is_open
-        order.alike = self
-        self.orders.append(order)
-        self.num_open += 1
-
-    def num_since(self, at_ns: int) -> int:
-        """How many that were sent at an instant or later are open."""
-        return sum(1 for one in self.orders if one.new.at_ns >= at_ns and one.state.is_open)
 
 
 @dataclass(slots=True)

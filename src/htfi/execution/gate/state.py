@@ -221,27 +221,27 @@ class GateState:
             price = nanos(event.price)
         else:
             price = 0 if market is None else market.doubled_reference // 2
-        order = self.orders[event.order_id] = LiveOrder(event, state, price, party)
+        sent = self._alike(event, price, party).add(event.at_ns)
+        order = self.orders[event.order_id] = LiveOrder(event, state, price, party, sent)
         for scope in party.scopes:
             scope.message_times.append(event.at_ns)
         self._rest(order)
         self._count_open(order)
-        self._note_identity(order)
         self._claim_decision(order)
         self._count_used(order)
 
-    def _note_identity(self, order: LiveOrder) -> None:
-        new = order.new
-        price = None if new.price is None else order.price
-        identity = (order.party, new.account, new.venue, new.side, new.quantity, price, new.order_type)
+    def _alike(self, new: NewOrder, price: int, party: OrderParty) -> IdenticalOrders:
+        """The orders that are as this one."""
+        stated = None if new.price is None else price
+        identity = (party, new.account, new.venue, new.side, new.quantity, stated, new.order_type)
         alike = self.recent.get(identity)
-        if alike is None:
-            alike = self.recent[identity] = IdenticalOrders()
-            if len(self.recent) > MAX_RECENT:
-                self.recent.popitem(last=False)
-        else:
+        if alike is not None:
             self.recent.move_to_end(identity)
-        alike.add(order)
+            return alike
+        alike = self.recent[identity] = IdenticalOrders()
+        if len(self.recent) > MAX_RECENT:
+            self.recent.popitem(last=False)
+        return alike
 
     def _take_message(self, event: OrderMessage) -> tuple[OrderEvent, ...]:
         order = self.orders.get(event.order_id)
@@ -295,8 +295,7 @@ class GateState:
     def _close(self, order: LiveOrder) -> None:
         self._unrest(order)
         order.pending.clear()
-        if order.alike is not None:
-            order.alike.num_open -= 1
+        order.sent.close()
         self._closed.append(order.new.order_id)
         if len(self._closed) > MAX_CLOSED_ORDERS:
             del self.orders[self._closed.popleft()]
