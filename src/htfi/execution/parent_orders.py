@@ -5,7 +5,6 @@ difference; a child is never sent for lots that another child still has open, so
 than the parent. Time is that of the events and of `act`.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from htfi.domain.orders import (
@@ -28,7 +27,6 @@ from htfi.execution.algorithms.observed import ObservedMarket
 from htfi.execution.algorithms.planning import (
     Algorithm,
     LotsFilled,
-    Market,
     MarketMoved,
     ParentSpec,
     PlanEvent,
@@ -41,19 +39,17 @@ from htfi.execution.algorithms.planning import (
 )
 from htfi.execution.algorithms.schedules import shortfall_urgency
 from htfi.execution.gate.judging import GateCheck
-from htfi.execution.gate.records import nanos
 from htfi.execution.instruments import NANOS, Instrument
 from htfi.execution.intents import Intent, OrderIntent
 from htfi.execution.order_entry import OrderEntry
 from htfi.execution.order_routing.router import VenueRoute, route_rest, route_take
 from htfi.execution.order_routing.venues import RouterState, VenueTerms
+from htfi.execution.seen_markets import SeenMarkets
 from htfi.execution.turns import RunTurn
 from htfi.execution.worked_orders import ChildOrder, ParentTerms, WorkedOrder, leaves_by_venue
 
 PARTS = 20  # pieces of a parent: less than one is not sent before the end
 STEPS_OF_PATIENCE = 10
-MARK_OUT_NS = 5 * NS_PER_S  # after a fill that had rested, when it is seen where the market went
-MAX_MARKED = 10_000  # fills that await that
 MIN_STEP_NS = 100 * NS_PER_MS
 RETRY_NS = NS_PER_S  # after the gate or a venue has refused a child, or a venue a cancel
 SWEPT_LEVELS = 3  # prices that the rest of an order may sweep at the end; before that one
@@ -78,26 +74,20 @@ class ParentWorker:
         """`turn`, where venues have clocks of their own, counts each time that something is done: reports which came
         before it are taken before it when the run is made again.
         """
-        self._entry, self._venues, self.config = entry, tuple(venues), config
+        self._entry, self.config = entry, config
+        self._seen = SeenMarkets(venues)
         self._turn = RunTurn() if turn is None else turn
-        self._routers: dict[str, RouterState] = {}
-        self._observed: dict[str, ObservedMarket] = {}
         self._worked: dict[str, WorkedOrder] = {}  # by instrument
         self._by_id: dict[str, WorkedOrder] = {}  # child → its parent
-        self._marked: deque[tuple[int, str, str, int, float, int]] = deque(maxlen=MAX_MARKED)
         self.num_refused = 0
 
     def router(self, symbol: str) -> RouterState:
         """What is known of the venues for an instrument."""
-        if symbol not in self._routers:
-            self._routers[symbol] = RouterState.of(self._venues)
-        return self._routers[symbol]
+        return self._seen.router(symbol)
 
     def observed(self, symbol: str) -> ObservedMarket:
         """What was seen of an instrument's market."""
-        if symbol not in self._observed:
-            self._observed[symbol] = ObservedMarket()
-        return self._observed[symbol]
+        return self._seen.observed(symbol)
 
     def worked(self, symbol: str) -> WorkedOrder | None:
         """The parent order of an instrument that is being worked; None where there is none."""
@@ -140,7 +130,7 @@ class ParentWorker:
             )
         ]
         self._entry.put_in_force(events)
-        self._advance(worked, MarketMoved(self._market(terms.instrument)))
+        self._advance(worked, MarketMoved(self._seen.market(terms.instrument)))
         self.change_urgency(worked, spec.base_urgency + urgency, at_ns, why)
         return worked
 
@@ -231,7 +221,7 @@ class ParentWorker:
         end_ns = at_ns + config.duration_ns
         base = 0.0
         if algorithm is Algorithm.SHORTFALL:
-            market, instrument = self._market(terms.instrument), self._instrument(terms.instrument)
+            market, instrument = self._seen.market(terms.instrument), self._instrument(terms.instrument)
             tick = instrument.value_nanos / NANOS / instrument.lot_size  # currency, of a share
             base = shortfall_urgency(
                 config.risk_aversion,
@@ -256,34 +246,16 @@ class ParentWorker:
         )
 
     def _take_market(self, event: MarketSnapshot) -> None:
-        router = self.router(event.instrument)
-        venue = router.venues.get(event.venue)
         instrument = self._entry.state.instruments.get(event.instrument)
-        if venue is None or instrument is None:
-            return
-        tick = instrument.tick_nanos
-        if event.last_quantity and event.last is not None:
-            router.traded(event.venue, nanos(event.last) // tick, event.last_quantity, event.at_ns)
-        bid = 0 if event.bid is None else nanos(event.bid) // tick
-        ask = 0 if event.ask is None else nanos(event.ask) // tick
         worked = self._worked.get(event.instrument)
         is_sniper = worked is not None and worked.spec.algorithm is Algorithm.SNIPER
-        if not is_sniper and venue.shows(bid, event.bid_quantity, ask, event.ask_quantity):
-            router.quoted(event.venue, bid, event.bid_quantity, ask, event.ask_quantity, event.at_ns)
-            return  # sizes alone changed
-        router.quoted(event.venue, bid, event.bid_quantity, ask, event.ask_quantity, event.at_ns)
-        market = self._market(event.instrument)
-        while self._marked and self._marked[0][0] <= event.at_ns:
-            _, symbol, name, sign, middle, lots = self._marked.popleft()
-            moved = sign * (middle - self.observed(symbol).last_middle)
-            self.router(symbol).venues[name].adverse.add(moved, lots)
-        if market.bid and market.ask:
-            self.observed(event.instrument).moved((market.bid + market.ask) / 2, event.at_ns)
-        if worked is not None:
-            before = worked.plan.market
-            self._advance(worked, MarketMoved(market))
-            if market.bid != before.bid or market.ask != before.ask or (is_sniper and market != before):
-                worked.wake_ns = min(worked.wake_ns, event.at_ns)
+        market = None if instrument is None else self._seen.take(event, instrument, with_sizes=is_sniper)
+        if worked is None or market is None:
+            return
+        before = worked.plan.market
+        self._advance(worked, MarketMoved(market))
+        if market.bid != before.bid or market.ask != before.ask or (is_sniper and market != before):
+            worked.wake_ns = min(worked.wake_ns, event.at_ns)
 
     def _take_report(self, worked: WorkedOrder, event: OrderMessage) -> None:
         child = worked.children.get(event.order_id)
@@ -302,11 +274,8 @@ class ParentWorker:
             if child.is_take:
                 self._spent(worked, child, event.quantity)
             else:
-                symbol, sign = worked.terms.instrument, worked.spec.sign
-                middle = self.observed(symbol).last_middle
-                self._marked.append(
-                    (event.at_ns + MARK_OUT_NS, symbol, child.venue, sign, middle, event.quantity)
-                )
+                sign = worked.spec.sign
+                self._seen.mark(worked.terms.instrument, child.venue, sign, event.quantity, event.at_ns)
         elif isinstance(event, FillBusted):
             child.filled -= event.quantity
             self._advance(worked, LotsFilled(-event.quantity))
@@ -335,7 +304,7 @@ class ParentWorker:
         """What a child took is not there any more; the market is another where that was all of it."""
         symbol = worked.terms.instrument
         self.router(symbol).spent(child.venue, worked.spec.sign, child.ticks, lots)
-        self._advance(worked, MarketMoved(self._market(symbol)))
+        self._advance(worked, MarketMoved(self._seen.market(symbol)))
 
     def _work(self, worked: WorkedOrder, at_ns: int) -> None:
         """Bring what is open to what the planner wants."""
@@ -462,12 +431,6 @@ class ParentWorker:
             one.is_cancelling = True
         if intents:
             self._entry.submit(intents)
-
-    def _market(self, symbol: str) -> Market:
-        router = self.router(symbol)
-        bid, bid_lots = router.best(-1)
-        ask, ask_lots = router.best(1)
-        return Market(bid, bid_lots, ask, ask_lots)
 
     def _instrument(self, symbol: str) -> Instrument:
         return self._entry.state.instruments[symbol]

@@ -6,9 +6,8 @@ the new order waits until the venue has answered. Time is that of the decisions 
 replay sends the same orders.
 """
 
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from msgspec import structs
@@ -29,19 +28,18 @@ from htfi.domain.orders import (
 from htfi.domain.time import parse_duration
 from htfi.execution.algorithms.planning import Algorithm
 from htfi.execution.config import TradingConfig
-from htfi.execution.instruments import NANOS, Instrument
+from htfi.execution.instruments import Instrument
 from htfi.execution.intents import Intent, OrderIntent
 from htfi.execution.order_entry import EntryVerdict, OrderEntry
 from htfi.execution.parent_orders import ParentWorker
 from htfi.execution.ports import VenueLink
-from htfi.execution.sizing import Array, SizingInput, joint_outcomes, outcomes_of, target_weights
-from htfi.execution.strategies import directions
 from htfi.execution.turns import RecordedEvents, RunTurn
 from htfi.execution.worked_orders import ParentTerms, WorkedOrder
 from htfi.forecasting.joint.history import NormalScores
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.governed import subject_of
 from htfi.pipeline.ports import EventFeed, Position
+from htfi.pipeline.traded_book import TradedBook
 
 SESSION_S = 6.5 * 3600  # of a trading day
 DAYS_A_YEAR = 252
@@ -90,16 +88,6 @@ class _Target:
         return "news" if self.decided.is_between_bars else "forecast"
 
 
-@dataclass(slots=True)
-class _Known:
-    """The newest forecast of an instrument that is traded."""
-
-    interval: str
-    returns: Array
-    years: float
-    price: float
-
-
 class Trader:
     """Decisions in, orders out. `subscribe` takes each released decision, `step` acts on them after an item."""
 
@@ -127,18 +115,14 @@ class Trader:
             )
         self.entry = entry
         self._venue, self._config = venue, config
-        self._row, self._levels = list(horizons).index(config.horizon_bars), levels
+        self._book = TradedBook(config, entry.state, list(horizons).index(config.horizon_bars), levels)
         self._in_force, self._controls = in_force, controls
         self._turn = RunTurn() if turn is None else turn
         self._now_ns = 0
         self._decided: list[tuple[Receipt, DecidedSeries]] = []
-        self._known: dict[str, _Known] = {}
         self._waiting: dict[str, _Target] = {}
         self._models: dict[str, frozenset[str]] = {}  # of the decision behind each order
         self._indices: dict[str, int] = {}  # of decisions that an amendment may name
-        self._closes: dict[str, deque[float]] = {}  # under a strategy, as far back as it looks
-        self._num_closes: dict[str, int] = {}
-        self._surprises: Callable[[Sequence[str]], NormalScores] | None = None
         self.num_refused = 0
         self._worker, self._recorded = worker, recorded
         self._ticking: set[str] = set()  # instruments of which quotes or trades were seen
@@ -146,7 +130,7 @@ class Trader:
 
     def follow_dependence(self, surprises: Callable[[Sequence[str]], NormalScores]) -> None:
         """Measure the book by how its series moved together: `surprises` of series of one interval, over the past."""
-        self._surprises = surprises
+        self._book.surprises = surprises
 
     def subscribe(self, receipt: Receipt, decided: DecidedSeries) -> None:
         """Take a released decision; nothing is done yet."""
@@ -227,7 +211,7 @@ class Trader:
 
     def traded_series(self, symbol: str) -> str:
         """The series that an instrument is traded by; empty where none of it was forecast yet."""
-        known = self._known.get(symbol)
+        known = self._book.known.get(symbol)
         return "" if known is None else f"{symbol}/{known.interval}"
 
     def _take_in(self, at_ns: int) -> None:
@@ -263,12 +247,10 @@ class Trader:
         notes: list[OrderEvent] = []
         for receipt, decided in group:
             symbol, interval = decided.series.rsplit("/", 1)
-            if not self._config.trades(symbol) or not self._follows(symbol, interval):
+            if not self._config.trades(symbol) or not self._book.follows(symbol, interval):
                 continue
-            returns = outcomes_of(self._levels, decided.quantiles[self._row])
-            years = self._config.horizon_bars * _bar_years(interval)
-            self._known[symbol] = _Known(interval, returns, years, decided.last_price)
-            if not self._is_due(symbol, decided):
+            self._book.note(symbol, interval, decided)
+            if not self._book.is_due(symbol, decided):
                 continue
             due[symbol] = receipt, decided
             own_id = decided.decision.id if decided.is_between_bars else decision_id(decided.series, at_ns)
@@ -288,67 +270,15 @@ class Trader:
         if not due:
             return
         self.entry.put_in_force(notes)
-        for symbol, lots in self._targets(due).items():
-            self._waiting[symbol] = _Target(lots, *due[symbol], self._known[symbol].price, at_ns)
+        for symbol, lots in self._book.targets(due).items():
+            self._waiting[symbol] = _Target(lots, *due[symbol], self._book.known[symbol].price, at_ns)
         self._pursue(at_ns)
-
-    def _is_due(self, symbol: str, decided: DecidedSeries) -> bool:
-        """Whether a decision may change the position: under a strategy those on every so many closed bars."""
-        if self._config.strategy == "forecast":
-            return True
-        if decided.is_between_bars or decided.amends:
-            return False
-        path = self._closes.setdefault(symbol, deque(maxlen=self._config.lookback_bars + 1))
-        path.append(decided.last_price)
-        self._num_closes[symbol] = num = self._num_closes.get(symbol, 0) + 1
-        return len(path) > self._config.lookback_bars and num % self._config.rebalance_bars == 0
-
-    def _follows(self, symbol: str, interval: str) -> bool:
-        """Whether a series is the one that its instrument is traded by: the first that was forecast."""
-        known = self._known.get(symbol)
-        return known is None or known.interval == interval
 
     def _list(self, symbol: str, at_ns: int) -> None:
         if symbol in self.entry.state.instruments:
             return
         self.entry.put_in_force([self._config.terms(symbol, at_ns)])
         self._venue.list_instrument(self.entry.state.instruments[symbol])
-
-    def _targets(self, due: Collection[str]) -> dict[str, int]:
-        """Lots wanted of each instrument that is due; the others count in the book as they are."""
-        symbols = list(self._known)
-        inputs = [
-            SizingInput(symbol, known.returns, known.years, self._weight(symbol))
-            for symbol, known in self._known.items()
-        ]
-        if self._config.strategy != "forecast":
-            sigmas = {one.symbol: one.sigma for one in inputs}
-            chosen = directions(self._config.strategy, self._closes, sigmas, self._config.lookback_bars)
-            inputs = [replace(one, direction=chosen.get(one.symbol, 0.0)) for one in inputs]
-        weights = target_weights(inputs, self._config, lambda: self._joint_outcomes(inputs))
-        found: dict[str, int] = {}
-        for symbol, weight in zip(symbols, weights.tolist(), strict=True):
-            if symbol in due:
-                found[symbol] = int(weight * self._config.capital / self._lot_value(symbol))
-        return found
-
-    def _joint_outcomes(self, inputs: Sequence[SizingInput]) -> Array | None:
-        """Of the whole book, where its series have one interval: others have no instants in common."""
-        if self._surprises is None or len({known.interval for known in self._known.values()}) > 1:
-            return None
-        series = [f"{symbol}/{known.interval}" for symbol, known in self._known.items()]
-        return joint_outcomes(inputs, self._surprises(series).scores, self._config.shortfall_level)
-
-    def _weight(self, symbol: str) -> float:
-        return self._position(symbol) * self._lot_value(symbol) / self._config.capital
-
-    def _lot_value(self, symbol: str) -> float:
-        instrument = self.entry.state.instruments[symbol]
-        ticks = max(1, instrument.nearest_ticks(self._known[symbol].price))
-        return instrument.value(ticks, 1) / NANOS
-
-    def _position(self, symbol: str) -> int:
-        return self.entry.state.positions.get((self._config.account, symbol), 0)
 
     def _pursue(self, at_ns: int) -> None:
         """Send what is wanted of instruments without open orders; cancel what is open of the others."""
@@ -362,7 +292,7 @@ class Trader:
                 intents += [self.entry.cancel_intent(one, at_ns) for one in is_open if not one.pending]
                 continue
             target = self._waiting.pop(symbol)
-            lots = target.lots - self._position(symbol)
+            lots = target.lots - self._book.position(symbol)
             if not lots:
                 continue
             order = self._order(symbol, target, lots, at_ns)
@@ -379,7 +309,7 @@ class Trader:
             return True
         assert self._worker is not None
         try:
-            return 2 * parse_duration(self._known[symbol].interval) <= self._worker.config.duration_ns
+            return 2 * parse_duration(self._book.known[symbol].interval) <= self._worker.config.duration_ns
         except InvalidInput:
             return False
 
@@ -387,7 +317,7 @@ class Trader:
         """What a newer decision means for an order that is being worked: more or less urgency, or its end."""
         target = self._waiting[symbol]
         left = worked.spec.sign * worked.left
-        wanted = target.lots - self._position(symbol)
+        wanted = target.lots - self._book.position(symbol)
         is_same = left * wanted > 0 and abs(wanted - left) <= KEPT_SHARE * worked.spec.lots
         if is_same and not target.decided.amends and not worked.is_stopped:
             del self._waiting[symbol]
@@ -406,9 +336,7 @@ class Trader:
 
     def _urgency(self, symbol: str, sign: int, worker: ParentWorker) -> float:
         """What a forecast adds: more where the price is expected to move away from the order."""
-        returns = self._known[symbol].returns
-        sigma = float(returns.std())
-        return worker.config.urgency_per_sigma * sign * float(returns.mean()) / sigma if sigma > 0 else 0.0
+        return self._book.mean_in_sigmas(symbol, worker.config.urgency_per_sigma * sign)
 
     def _order(self, symbol: str, target: _Target, lots: int, at_ns: int) -> OrderIntent:
         config, instrument = self._config, self.entry.state.instruments[symbol]
@@ -498,14 +426,3 @@ def _models_of(target: _Target) -> frozenset[str]:
 
 def _is_refused_order(verdict: EntryVerdict) -> bool:
     return bool(verdict.objections) and isinstance(verdict.intent, OrderIntent)
-
-
-def _bar_years(interval: str) -> float:
-    """The length of a bar in years of trading time; of bars by volume or money a trading day."""
-    try:
-        seconds = parse_duration(interval) / 1e9
-    except InvalidInput:
-        return 1 / DAYS_A_YEAR
-    if seconds >= 86_400:
-        return max(1.0, round(seconds / 86_400 * 5 / 7)) / DAYS_A_YEAR
-    return seconds / SESSION_S / DAYS_A_YEAR

@@ -7,12 +7,12 @@ from pathlib import Path
 from htfi.adapters.fix.connections import Acceptor as Acceptor
 from htfi.adapters.fix.connections import Initiator
 from htfi.adapters.fix.journal import MessageJournal
+from htfi.adapters.fix.live_venues import LiveVenues as LiveVenues
 from htfi.adapters.fix.runner import Application
 from htfi.adapters.fix.runner import SessionRunner as SessionRunner
 from htfi.adapters.fix.session_thread import JournalPlace, SessionThread
 from htfi.adapters.fix.settings import FixEndpoint as FixEndpoint
 from htfi.adapters.fix.venue_links import LiveVenueLink
-from htfi.adapters.fix.venue_links import LiveVenues as LiveVenues
 from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.venue_orders import VenueOrders
 from htfi.execution.turns import RecordedEvents, RunTurn

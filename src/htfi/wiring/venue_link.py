@@ -81,9 +81,10 @@ def open_venue(
         return
     if has_traded and not (folder / FIX_FILE).exists():
         raise InvalidInput(f"{folder} trades on paper: leave --venue out, or use a new folder")
+    from htfi.adapters.fix.live_venues import LiveVenues
     from htfi.adapters.fix.session_thread import JournalPlace, SessionThread
     from htfi.adapters.fix.stepped_link import SteppedVenueLink
-    from htfi.adapters.fix.venue_links import LiveVenueLink, LiveVenues
+    from htfi.adapters.fix.venue_links import LiveVenueLink
     from htfi.execution.fix.venue_orders import VenueOrders
 
     _check_listed(settings)
