@@ -242,15 +242,16 @@ def change(world: GateWorld, order: SeenOrder, event: OrderMessage) -> None:
             order.asked.clear()
             order.num_asked = 0
     elif isinstance(event, OrderFilled):
-        is_new = event.exec_id not in order.fills
-        if is_new and order.is_open and event.quantity > 0 and filled + event.quantity <= order.quantity:
+        if event.exec_id not in order.fills and event.quantity > 0:  # also after its end, or beyond it: it was traded
             order.fills[event.exec_id] = (event.quantity, Fraction(event.price))
-            order.status = "filled" if order.filled == order.quantity else "partially_filled"
-            if not order.is_open:
+            if order.filled >= order.quantity:
+                order.status = "filled"
                 order.asked.clear()
+            elif order.is_open:
+                order.status = "partially_filled"
     elif isinstance(event, FillBusted) and event.exec_id in order.fills:  # the whole fill did not happen
         del order.fills[event.exec_id]
-        if order.status == "filled":
+        if order.status == "filled" and order.filled < order.quantity:
             order.status = "canceled"
 
 
