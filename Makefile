@@ -72,6 +72,7 @@ goals: $(VENV)/.dev
 	$(BIN)/htfi eval reading --quick $(IN_FULL) --beside build/goals/reading-cost.json --json build/goals/reading.json --html build/goals/reading.html
 	$(BIN)/htfi bench governance $(HISTORY) --json build/goals/governance-cost.json
 	$(BIN)/htfi bench execution $(HISTORY) --json build/goals/execution.json
+	$(BIN)/htfi bench service $(HISTORY) --json build/goals/service.json
 	$(BIN)/htfi eval execution --json build/goals/execution_eval.json --html build/goals/execution_eval.html
 	$(BIN)/htfi eval governance --beside build/goals/governance-cost.json --json build/goals/governance.json --html build/goals/governance.html
 	$(BIN)/htfi eval report --html build/evaluation.html

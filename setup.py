@@ -39,6 +39,7 @@ EXTRAS = {
     "gluonts": ["gluonts"],  # forecasts as GluonTS has them
     "governance": ["cedarpy>=4.12"],  # who may do what, by Cedar's rules
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
+    "service": ["fastapi>=0.165", "httptools", "uvicorn>=0.54", "uvloop", "websockets>=13"],  # `htfi serve`
     "sktime": ["sktime", "skpro"],  # a forecaster of sktime
     "train": [TRAIN, TORCH],
     "docs": ["mkdocs-material", "mkdocstrings[python]"],  # the documentation site
@@ -46,7 +47,7 @@ EXTRAS = {
         "cython",  # a test builds the kernel
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
-        "htfi[arch,cluster,fairness,foundation,frontier,gluonts,governance,plots,sktime,web]",  # tested too
+        "htfi[arch,cluster,fairness,foundation,frontier,gluonts,governance,plots,service,sktime,web]",  # tested too
         "hypothesis",
         "import-linter",
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it

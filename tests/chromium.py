@@ -56,16 +56,16 @@ class Chromium:
         self._closing.close()
 
     def open(
-        self, page: Path, width: int, height: int = 900, *, dark: bool = False, scale: float = 1.0
+        self, page: Path | str, width: int, height: int = 900, *, dark: bool = False, scale: float = 1.0
     ) -> None:
-        """Load a page at a window of so many CSS pixels; returns when it is drawn."""
+        """Load a file, or an address, at a window of so many CSS pixels; returns when it is drawn."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._ask("Emulation.setEmulatedMedia", features=[scheme])
         self._ask(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=scale, mobile=width < 600,
         )  # fmt: skip
-        self._ask("Page.navigate", url=page.resolve().as_uri())
+        self._ask("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
         deadline_s = time.monotonic() + _SETTLE_S
         while self.run("document.readyState") != "complete" or self.run("location.href") == "about:blank":
             if time.monotonic() > deadline_s:
@@ -79,6 +79,14 @@ class Chromium:
         if "exceptionDetails" in reply:
             raise RuntimeError(f"{script}: {reply['exceptionDetails']}")
         return reply["result"].get("value")
+
+    def wait_for(self, condition: str) -> None:
+        """Until an expression in the page is true."""
+        deadline_s = time.monotonic() + _SETTLE_S
+        while not self.run(condition):
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"the page does not come to: {condition}")
+            time.sleep(0.02)
 
     def picture(self, file: Path, first: str = "", last: str = "") -> None:
         """PNG of the window, or of the page's whole width from what selector `first` finds to what `last` does."""

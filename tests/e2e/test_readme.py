@@ -107,7 +107,7 @@ def port() -> str:
 
 
 # What needs neither a shell nor a process of its own: the commands that decide and measure are started as shown.
-IN_PROCESS = re.compile(r"htfi (?!run|edge|cloud|bench|venue)[^|&<>$]*")
+IN_PROCESS = re.compile(r"htfi (?!run|edge|cloud|bench|venue|serve)[^|&<>$]*")
 
 
 @pytest.mark.parametrize("command", commands())
@@ -127,7 +127,7 @@ def test_a_command_of_the_readme_works(
         return
     scripts = Path(sys.executable).parent
     env = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
-    line = command.replace(":7401", f":{port}")
+    line = command.replace(":7401", f":{port}").replace(":8350", ":0")
     if line.endswith("&"):
         process = subprocess.Popen(
             f"exec {line[:-1]}", shell=True, cwd=desk, env=env, stdout=subprocess.PIPE, text=True

@@ -74,6 +74,11 @@ def figures(*arguments):
     return json.loads(result.output)
 
 
+def test_interval_may_be_named_otherwise_than_the_series_name_it(market):
+    asked = [str(market / "run"), "--shock", "SPX -5%", "--draws", "300"]
+    assert figures(*asked, "--interval", "24h") == figures(*asked, "--interval", "1d")
+
+
 def refusal(*arguments, kind=InvalidInput) -> str:
     result = ask(*arguments)
     assert isinstance(result.exception, kind), (result.output, result.exception)

@@ -34,6 +34,11 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
         ),
         Better.HIGHER: ("orders_per_s", "venue_events_per_s"),
     },
+    "service": {
+        Better.LOWER: (
+            "forecast_p99_ms", "forecast_p99_bare_ms", "stream_lag_p99_ms", "start_s", "page_kb",
+        ),
+    },
     "engine": {
         Better.LOWER: (
             "decode_vs_transformers", "verify8_vs_transformers", "verify16x8_vs_transformers", "decode_vs_floor",

@@ -65,6 +65,7 @@ BENCHMARKS = {
         "htfi_eval.bench.execution.command:command",
         "The gate, order entry, the simulated venue.",
     ),
+    "service": ("htfi_eval.bench.service.command:command", "Answers and streams of `htfi serve`."),
     "buffering": ("htfi_eval.bench.buffering:command", "Views read before a scheduled announcement."),
 }
 

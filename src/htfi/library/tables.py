@@ -95,9 +95,11 @@ class TableSource:
 
 
 def read_prices(prices: Any, *, symbol: str | None = None, interval: str | None = None) -> TableSource:
-    """The rows of a frame, a relation or a path. Raises: InvalidInput, DependencyUnavailable."""
+    """The rows of a frame, a relation, dictionaries or a path. Raises: InvalidInput, DependencyUnavailable."""
     if isinstance(prices, str | Path):
         return _read_path(str(prices), symbol, interval)
+    if _are_rows(prices):
+        return _read_columns(_columns_of_rows(prices), FrameKind.ARROW, symbol, interval)
     kind, only = frame_kind(prices), symbol
     if symbol is not None and kind is FrameKind.PANDAS and prices.ndim == 1:
         prices, only = prices.to_frame(symbol), None
@@ -166,6 +168,12 @@ def _stored_columns(path: str, form: str) -> Columns:
 
 
 _READERS = {"Arrow": read_arrow_table, "Parquet": read_parquet_table, "CSV": read_csv_table}
+
+
+def _are_rows(prices: Any) -> bool:
+    return isinstance(prices, list | tuple) and all(
+        isinstance(row, Mapping) for row in cast("Sequence[object]", prices)
+    )
 
 
 def _columns_of_rows(rows: Sequence[Mapping[str, Any]]) -> Columns:

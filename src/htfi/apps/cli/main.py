@@ -102,6 +102,7 @@ COMMANDS = {
         "htfi.apps.cli.sandbox.command:command",
         "Try a model, settings or an expert before it serves.",
     ),
+    "serve": ("htfi.apps.cli.serve:command", "Serve a run over HTTP: forecasts, decisions, streams, record."),
     "report": ("htfi.apps.cli.report:command", "Write one HTML page about a run."),
     "policy": ("htfi.apps.cli.policy.command:command", "Policy bundles: draft, sign, activate."),
     "stop": ("htfi.apps.cli.stop:stop_command", "Release nothing more, now."),

@@ -1,6 +1,6 @@
 """What scenarios are answered on: the state of a run now, of the series that share one interval."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.ports import NewsReader
 from htfi.pipeline.components import Components
+from htfi.pipeline.intake.bar_spacing import read_interval
 from htfi.pipeline.scenarios.history import RunHistory, bar_length_ns
 
 Array = NDArray[np.float64]
@@ -72,6 +73,12 @@ class ScenarioBasis:
         return self.components.market.regime(self.symbols[place], self.interval)
 
 
+def _named_as_in(clocks: Sequence[str], interval: str) -> str:
+    """An interval as the series name it: '1m' is '60s' where they are of 60s. Raises: InvalidInput."""
+    same = (clock for clock in clocks if read_interval(clock) == read_interval(interval))
+    return interval if interval in clocks else next(same, interval)
+
+
 def make_basis(source: ScenarioSource, interval: str | None = None) -> ScenarioBasis | None:
     """Of all series that have a forecast, those of one interval whose newest bar is not stale; None for none."""
     forecaster = source.components.forecaster
@@ -82,9 +89,10 @@ def make_basis(source: ScenarioSource, interval: str | None = None) -> ScenarioB
     all_series = [f"{symbol}/{clock}" for symbol, clock in names]
     ready = forecaster.forecast(all_series).ready if names else np.zeros(0, np.bool_)
     clocks = [clock for (_, clock), is_ready in zip(names, ready, strict=True) if is_ready]
-    chosen = interval or (
-        max(clocks, key=lambda clock: (clocks.count(clock), bar_length_ns(clock))) if clocks else ""
-    )
+    if interval is not None:
+        chosen = _named_as_in(clocks, interval)
+    else:
+        chosen = max(clocks, key=lambda clock: (clocks.count(clock), bar_length_ns(clock)), default="")
     of_clock = [k for k, (_, clock) in enumerate(names) if clock == chosen and ready[k]]
     if not of_clock:
         return None

@@ -1,0 +1,123 @@
+"""The service's web application: routes over the record of one run, errors as problems, the page."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.middleware.gzip import GZipMiddleware
+from fastapi.staticfiles import StaticFiles
+
+from htfi import __version__
+from htfi.apps.service import ask_routes, record_routes, streams, tiles
+from htfi.apps.service.chart import ChartBody
+from htfi.apps.service.live_record import LiveRecord
+from htfi.apps.service.problems import add_problems, problem
+from htfi.apps.service.record_routes import json_response, record_of
+from htfi.apps.service.representations import SHAPES, Health
+from htfi.apps.service.schema import add_schemas, gives
+from htfi.apps.service.worker import AnswerProcess, ForecastQuestion, ScenarioQuestion
+from htfi.wiring.service.record import is_followed_run_live
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (
+        b"content-security-policy",
+        b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    ),
+)
+
+
+def create_app(folder: Path) -> FastAPI:
+    """The application that serves the run in a folder; it follows the run while it is up."""
+    record, worker = LiveRecord(folder), AnswerProcess(folder)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        record.open()
+        yield
+        await record.close()
+        await worker.close()
+
+    app = FastAPI(
+        title="HTFI",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+    )
+    app.state.record, app.state.worker = record, worker
+    add_problems(app)
+    add_schemas(app, (*SHAPES, ChartBody, ForecastQuestion, ScenarioQuestion))
+    app.include_router(record_routes.router, prefix="/v1")
+    app.include_router(streams.router, prefix="/v1")
+    app.include_router(ask_routes.router, prefix="/v1")
+    app.include_router(tiles.router)
+    app.add_middleware(BrowserRules)
+    app.add_api_route(
+        "/v1/health",
+        _health,
+        methods=["GET"],
+        summary="Whether the service and its run are well",
+        responses=gives(Health),
+    )
+    app.mount("/", GZipMiddleware(StaticFiles(packages=[("htfi.apps.service", "page")], html=True)))
+    return app
+
+
+class BrowserRules:
+    """What browsers may do: pages of other sites nothing, ours no script, style or address but its own.
+
+    A name that somebody points at this machine is no name of the service (DNS rebinding), and a WebSocket is opened by
+    our own page or by a program, which sends no Origin.
+    """
+
+    def __init__(self, app: Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]) -> None:
+        self._app = app
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            await send(message)
+
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        host = headers.get(b"host", b"").decode("latin-1")
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        is_ours = not origin or origin.partition("://")[2] == host
+        if host.rpartition(":")[0] not in _NAMES and host not in _NAMES:
+            answer = problem(
+                421, f"the service has no name {host[:100]!r}: ask 127.0.0.1", instance=scope["path"]
+            )
+            await answer(scope, receive, send)
+        elif scope["type"] == "websocket" and not is_ours:
+            await problem(403, f"{origin[:100]!r} may not open this", instance=scope["path"])(
+                scope, receive, send
+            )
+        else:
+            await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+
+async def _health(request: Request) -> Response:
+    record = record_of(request)
+    is_well = record.failure is None
+    response = json_response(
+        Health(
+            "ok" if is_well else "failed",
+            "" if is_well else str(record.failure),
+            is_followed_run_live(record.folder),
+            record.size,
+            len(record.series),
+        )
+    )
+    response.status_code = 200 if is_well else 503
+    return response

@@ -1,0 +1,153 @@
+"""What the service knows of a run's record: the newest lines, where each series stands, who waits for the next.
+
+All of it belongs to the event loop's thread; the follower's thread hands lines over. What is older than the lines kept
+here is read from the ledger, so that no subscriber, however slow, holds memory: it is an index, nothing more.
+"""
+
+import asyncio
+from array import array
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from htfi.apps.service.problems import NotFound
+from htfi.domain.errors import HtfiError
+from htfi.wiring.service.record import RecordedLine, RecordFollower, ServedRecordReader, ledger_size
+
+_NUM_KEPT = 4_096  # newest lines
+_NUM_INDEXED = 20_000  # newest entries whose series are known from the start
+_GROUP = 256  # lines read for a subscriber at once
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class SeriesRecord:
+    """A series' place in the record."""
+
+    indexes: "array[int]" = field(
+        default_factory=lambda: array("Q")
+    )  # of its decisions, as far as they are known
+    newest: RecordedLine | None = None  # that was released
+    body: bytes | None = None  # of the newest, once somebody has asked for it
+
+
+class LiveRecord:
+    """Follows the run in `folder`. `open` starts it in the running event loop, `close` ends it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.series: dict[str, SeriesRecord] = {}
+        self.size = 0  # the index of the next line
+        self.first_known = 0  # index of the first entry that was read
+        self.failure: HtfiError | None = None
+        self._kept: deque[bytes] = deque(maxlen=_NUM_KEPT)
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="record reader")
+        self._reader: ServedRecordReader | None = None
+        self._follower: RecordFollower | None = None
+        self._changed: asyncio.Future[None] | None = None
+        self._is_closed = False
+
+    def open(self) -> None:
+        """Raises: as `ledger_size`."""
+        loop = asyncio.get_running_loop()
+        self.first_known = self.size = max(ledger_size(self.folder) - _NUM_INDEXED, 0)
+
+        def deliver(lines: Sequence[RecordedLine]) -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(self._take, lines)
+
+        def fail(error: HtfiError) -> None:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._fail, error)
+
+        self._follower = RecordFollower(self.folder, self.size, deliver, fail)
+
+    def end_streams(self) -> None:
+        """Nothing more is handed to those who follow."""
+        self._is_closed = True
+        self._wake()
+
+    async def close(self) -> None:
+        self.end_streams()
+        if self._follower is not None:
+            await asyncio.to_thread(self._follower.close)
+        if self._reader is not None:
+            await self._in_reader(self._reader.close)
+        self._executor.shutdown()
+
+    def released(self, series: str) -> tuple[SeriesRecord, RecordedLine]:
+        """A series and its newest released decision. Raises: NotFound."""
+        known = self.series.get(series)
+        if known is None or known.newest is None:
+            raise NotFound(f"there is no released forecast of {series} yet: GET /v1/series lists the series")
+        return known, known.newest
+
+    async def ask(self, question: Callable[[ServedRecordReader], T]) -> T:
+        """What the reader answers, in its own thread. Raises: as the question does."""
+
+        def answer() -> T:
+            if self._reader is None:
+                self._reader = ServedRecordReader(self.folder)
+            return question(self._reader)
+
+        return await self._in_reader(answer)
+
+    async def follow(self, index: int) -> AsyncIterator[tuple[int, list[bytes]]]:
+        """Lines from an index on with the index of their first, then each as it comes, until the service closes.
+
+        Raises: what ended the record's reading.
+        """
+        while not self._is_closed:
+            if index >= self.size:
+                if self.failure is not None:
+                    raise self.failure
+                await self._next_change()
+                continue
+            kept_from = self.size - len(self._kept)
+            if index >= kept_from:
+                stop = min(self.size, index + _GROUP)
+                lines = [self._kept[place - kept_from] for place in range(index, stop)]
+            else:
+                first, stop = index, min(kept_from, index + _GROUP)
+                lines = [
+                    one.line
+                    for one in await self.ask(partial(ServedRecordReader.lines, start=first, stop=stop))
+                ]
+            yield index, lines
+            index += len(lines)
+
+    def _take(self, lines: Sequence[RecordedLine]) -> None:
+        for one in lines:
+            self._kept.append(one.line)
+            self.size = one.index + 1
+            if not one.series:
+                continue
+            known = self.series.get(one.series)
+            if known is None:
+                known = self.series[one.series] = SeriesRecord()
+            known.indexes.append(one.index)
+            if one.decision is not None:
+                known.newest, known.body = one, None
+        self._wake()
+
+    def _fail(self, error: HtfiError) -> None:
+        self.failure = error
+        self._wake()
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, None
+        if changed is not None:
+            changed.set_result(None)
+
+    async def _next_change(self) -> None:
+        if self._changed is None:
+            self._changed = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._changed)
+
+    async def _in_reader(self, act: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, act)

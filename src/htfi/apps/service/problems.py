@@ -1,0 +1,96 @@
+"""Errors as `application/problem+json` (RFC 9457): what went wrong, where, and what to do. No traceback leaves."""
+
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from htfi.domain.errors import (
+    AccessDenied,
+    DependencyUnavailable,
+    HtfiError,
+    IntegrityError,
+    InvalidInput,
+    MissingExtra,
+)
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class NotFound(HtfiError):
+    """What a path names is not there."""
+
+
+class ServiceBusy(HtfiError):
+    """More is asked than the service answers at once."""
+
+
+class TooLong(HtfiError):
+    """An answer took longer than it may."""
+
+
+class BodyTooLarge(HtfiError):
+    """A request's body is larger than any may be."""
+
+
+_STATUS = {
+    InvalidInput: HTTPStatus.UNPROCESSABLE_ENTITY,
+    AccessDenied: HTTPStatus.FORBIDDEN,
+    IntegrityError: HTTPStatus.INTERNAL_SERVER_ERROR,
+    DependencyUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    MissingExtra: HTTPStatus.NOT_IMPLEMENTED,
+    NotFound: HTTPStatus.NOT_FOUND,
+    ServiceBusy: HTTPStatus.SERVICE_UNAVAILABLE,
+    TooLong: HTTPStatus.GATEWAY_TIMEOUT,
+    BodyTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+}
+
+
+def problem(
+    status: int, detail: str, *, instance: str = "", headers: dict[str, str] | None = None
+) -> JSONResponse:
+    """One problem as a response."""
+    content = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    if instance:
+        content["instance"] = instance
+    return JSONResponse(content, status, headers, MEDIA_TYPE)
+
+
+def status_of(error: HtfiError) -> HTTPStatus:
+    """The status that an error of ours is answered with."""
+    stated = getattr(error, "status", None)
+    if isinstance(stated, HTTPStatus):
+        return stated
+    found = (status for kind, status in _STATUS.items() if isinstance(error, kind))
+    return next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def add_problems(app: FastAPI) -> None:
+    """Have an app answer every error as a problem."""
+
+    async def of_ours(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HtfiError)
+        return problem(status_of(error), str(error), instance=request.url.path)
+
+    async def of_http(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        headers = None if error.headers is None else dict(error.headers)
+        return problem(error.status_code, str(error.detail), instance=request.url.path, headers=headers)
+
+    async def of_validation(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{where}: {first['msg']}", instance=request.url.path)
+
+    async def of_others(request: Request, error: Exception) -> JSONResponse:
+        del error  # its words may hold what no client should see; the server's log has them
+        detail = "the service failed at this request; its log says why"
+        return problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail, instance=request.url.path)
+
+    app.add_exception_handler(HtfiError, of_ours)
+    app.add_exception_handler(HTTPException, of_http)
+    app.add_exception_handler(RequestValidationError, of_validation)
+    app.add_exception_handler(Exception, of_others)

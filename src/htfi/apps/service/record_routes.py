@@ -1,0 +1,204 @@
+"""What is read from a run's record: series, forecasts, decisions with why, proofs."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from htfi.apps.service.chart import ChartBody, chart_of
+from htfi.apps.service.live_record import LiveRecord
+from htfi.apps.service.problems import NotFound
+from htfi.apps.service.representations import (
+    ExplanationBody,
+    ForecastBody,
+    ForecastPage,
+    SeriesBody,
+    SeriesPage,
+    explanation_of,
+    forecast_of,
+)
+from htfi.apps.service.schema import JSON, gives
+from htfi.domain.errors import InvalidInput
+from htfi.wiring.service.record import RecordedLine, ServedRecordReader
+
+MAX_PAGE = 500
+_SCAN = 1_024  # entries looked at in one step of a search backwards
+_MAX_SCANNED = 50_000  # entries that one request looks at
+
+router = APIRouter()
+Symbol = Annotated[str, Query(max_length=200, description="only decisions on this series or symbol")]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
+Before = Annotated[int | None, Query(ge=0, le=2**62, description="entries before this index")]
+
+
+def record_of(request: Request) -> LiveRecord:
+    """The record that the app serves."""
+    record: LiveRecord = request.app.state.record
+    return record
+
+
+def json_response(body: Any, headers: dict[str, str] | None = None) -> Response:
+    """A body of ours as JSON."""
+    return Response(msgspec.json.encode(body), media_type=JSON, headers=headers)
+
+
+@router.get("/series", summary="The series of the run", responses=gives(SeriesPage))
+async def list_series(request: Request) -> Response:
+    """Each series that has been decided on, with its newest released decision."""
+    record = record_of(request)
+    found = [
+        SeriesBody(
+            series=name,
+            symbol=name.rpartition("/")[0],
+            interval=name.rpartition("/")[2],
+            num_decisions=len(known.indexes),
+            newest_index=known.indexes[-1],
+            newest_released=None if known.newest is None else known.newest.index,
+        )
+        for name, known in sorted(record.series.items())
+    ]
+    return json_response(SeriesPage(found))
+
+
+@router.get("/forecasts", summary="The newest forecast of every series", responses=gives(ForecastPage))
+async def list_forecasts(
+    request: Request, after: Annotated[str, Query(max_length=200)] = "", limit: Limit = 100
+) -> Response:
+    """In order of the series' names; `next` is the name to ask for those after."""
+    record = record_of(request)
+    names = sorted(name for name, known in record.series.items() if known.newest is not None and name > after)
+    page = [forecast_of(record.released(name)[1]) for name in names[:limit]]
+    return json_response(ForecastPage(page, names[limit - 1] if len(names) > limit else None))
+
+
+@router.get(
+    "/forecasts/{series:path}", summary="The newest forecast of a series", responses=gives(ForecastBody)
+)
+async def newest_forecast(
+    request: Request,
+    series: str,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """Quantiles and prices for each horizon. `ETag` names the decision: 304 while it is the newest."""
+    known, newest = record_of(request).released(series)
+    tag = f'"{newest.index}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    if if_none_match is not None and tag in {one.strip() for one in if_none_match.split(",")}:
+        return Response(status_code=304, headers=headers)
+    if known.body is None:
+        known.body = msgspec.json.encode(forecast_of(newest))
+    return Response(known.body, media_type=JSON, headers=headers)
+
+
+@router.get(
+    "/history/{series:path}",
+    summary="Earlier forecasts of a series, newest first",
+    responses=gives(ForecastPage),
+)
+async def forecast_history(
+    request: Request, series: str, before: Before = None, limit: Limit = 100
+) -> Response:
+    """Released forecasts before an index; `next` is the index to ask for older ones."""
+    found, older = await _found(record_of(request), series, before, limit, is_released=True)
+    return json_response(ForecastPage([forecast_of(one) for one in found], older))
+
+
+@router.get("/charts/{series:path}", summary="What a chart of a series draws", responses=gives(ChartBody))
+async def chart(
+    request: Request, series: str, limit: Annotated[int, Query(ge=2, le=MAX_PAGE)] = 250
+) -> Response:
+    """Prices, the 90% band that was forecast for each, and the fan ahead of the newest."""
+    record = record_of(request)
+    record.released(series)
+    found, _ = await _found(record, series, None, limit, is_released=True)
+    decisions = [(one.index, one.decision) for one in reversed(found) if one.decision is not None]
+    return json_response(chart_of(series, decisions))
+
+
+@router.get("/decisions", summary="Decisions, newest first", responses=gives(None))
+async def list_decisions(
+    request: Request, symbol: Symbol = "", before: Before = None, limit: Limit = 100
+) -> Response:
+    """The lines of decisions.jsonl: what was released, and of what was withheld that it was, and why."""
+    record = record_of(request)
+    found, older = await _found(record, symbol, before, limit, is_released=False)
+    lines = b",".join(one.line for one in found)
+    return Response(b'{"items":[%s],"next":%s}' % (lines, msgspec.json.encode(older)), media_type=JSON)
+
+
+@router.get("/decisions/{index}", summary="A decision", responses=gives(None))
+async def decision(request: Request, index: int) -> Response:
+    """By its index in the ledger."""
+    one = await _line(record_of(request), index)
+    headers = {"ETag": f'"{index}"', "Cache-Control": "private, max-age=86400"}
+    return Response(one.line, media_type=JSON, headers=headers)
+
+
+@router.get(
+    "/decisions/{index}/explanation",
+    summary="Why: what became of the news in a decision",
+    responses=gives(ExplanationBody),
+)
+async def explanation(request: Request, index: int) -> Response:
+    """ExplanationSection by section, as `htfi ledger explain` prints it."""
+    record = record_of(request)
+    one = await _line(record, index)
+    if one.decision is None:
+        raise InvalidInput(f"entry {index} is not released: its reasons are in GET /v1/decisions/{index}")
+    return json_response(
+        ExplanationBody(index, await record.ask(lambda reader: explanation_of(reader, index)))
+    )
+
+
+@router.get("/decisions/{index}/proof", summary="That a decision is in the ledger", responses=gives(None))
+async def proof(
+    request: Request, index: int, size: Annotated[int | None, Query(ge=1, le=2**62)] = None
+) -> Response:
+    """An inclusion proof for the newest checkpoint, or that of `size`: what `htfi ledger prove` writes."""
+    found = await record_of(request).ask(lambda reader: reader.inclusion_proof(index, size))
+    return Response(found, media_type=JSON)
+
+
+async def _line(record: LiveRecord, index: int) -> RecordedLine:
+    if not 0 <= index < record.size:
+        raise NotFound(
+            f"there is no decision {index}: the ledger holds {record.size:,} entries, counted from 0"
+        )
+    return await record.ask(lambda reader: reader.line(index))
+
+
+async def _found(
+    record: LiveRecord, series: str, before: int | None, limit: int, *, is_released: bool
+) -> tuple[Sequence[RecordedLine], int | None]:
+    """Decisions before an index, newest first, and where older ones begin; None where there are none."""
+    stop = record.size if before is None else min(before, record.size)
+    return await record.ask(lambda reader: find_before(reader, series, stop, limit, is_released=is_released))
+
+
+def is_of(decision: str, series: str) -> bool:
+    """Whether a decision's id is of a series, or of any series of a symbol."""
+    name = decision.partition("@")[0]
+    return series in (name, name.rpartition("/")[0])
+
+
+def find_before(
+    reader: ServedRecordReader, series: str, stop: int, limit: int, *, is_released: bool
+) -> tuple[list[RecordedLine], int | None]:
+    """Decisions on a series or symbol ('': any) before `stop`, newest first, with the index from which to go on."""
+    found: list[RecordedLine] = []
+    start, scanned = stop, 0
+    while start > 0 and scanned < _MAX_SCANNED:
+        stop, start = start, max(start - (_SCAN if series else limit), 0)
+        scanned += stop - start
+        names = reader.ids(start, stop) if series else []
+        for index in range(stop - 1, start - 1, -1):
+            if series and not is_of(names[index - start], series):
+                continue
+            one = reader.line(index)
+            if is_released and one.decision is None:
+                continue
+            found.append(one)
+            if len(found) == limit:
+                return found, index if index > 0 else None
+    return found, start if start > 0 else None

@@ -1,0 +1,62 @@
+"""What OpenAPI says of bodies: the schemas of our own structs, so that a client can be generated."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+JSON = "application/json"
+_REF = "#/components/schemas/{name}"
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why a request was not answered (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str = ""
+
+
+def takes(shape: type[msgspec.Struct]) -> dict[str, Any]:
+    """That a request's body is such a struct."""
+    return {"requestBody": {"required": True, "content": {JSON: {"schema": _ref(shape)}}}}
+
+
+def gives(shape: type[msgspec.Struct] | None, *, media_type: str = JSON) -> dict[int | str, dict[str, Any]]:
+    """That an answer is such a struct, or any object, and a refusal a problem."""
+    schema = {"type": "object"} if shape is None else _ref(shape)
+    if media_type != JSON:
+        schema = {"type": "string"}
+    problem = {"application/problem+json": {"schema": _ref(Problem)}}
+    return {
+        200: {"description": "The answer", "content": {media_type: {"schema": schema}}},
+        422: {"description": "The request cannot be used as it is", "content": problem},
+        "default": {"description": "A problem", "content": problem},
+    }
+
+
+def add_schemas(app: FastAPI, shapes: Sequence[type[msgspec.Struct]]) -> None:
+    """Have the app's OpenAPI name these structs and what they are made of."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            found = get_openapi(title=app.title, version=app.version, routes=app.routes, summary=app.summary)
+            _, schemas = msgspec.json.schema_components([*shapes, Problem], ref_template=_REF)
+            known: dict[str, Any] = found.setdefault("components", {}).setdefault("schemas", {})
+            known.update(_plain(schemas))
+            app.openapi_schema = found
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _ref(shape: type[msgspec.Struct]) -> dict[str, str]:
+    return {"$ref": _REF.format(name=shape.__name__)}
+
+
+def _plain(schemas: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(schemas)

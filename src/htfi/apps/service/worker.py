@@ -1,0 +1,192 @@
+"""Work that takes long, in a process of its own: forecasts of bars that a client posts, and scenarios.
+
+The service's process starts `python -m htfi.apps.service.worker FOLDER` at the first question and asks it one at a time
+over two pipes; a question that takes too long ends the process, and the next one starts another. So no question holds
+up those who read, and none can hold the worker for ever.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import msgspec
+
+from htfi.apps.service.problems import ServiceBusy, TooLong, status_of
+from htfi.apps.service.representations import PostedForecasts, forecast_of_decision
+from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
+
+MAX_WAITING = 16
+ANSWER_S = 60.0
+_HEAD = 8  # bytes of a frame's length
+_MAX_FRAME = 256 << 20
+
+
+class ForecastQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Prices to forecast from, oldest first or not: rows with a time and a close at least."""
+
+    bars: list[dict[str, str | float | int | None]]
+    symbol: str | None = None
+    interval: str | None = None
+    horizons: list[int] | None = None
+    news: list[dict[str, str | float | int | list[str] | None]] | None = None
+
+
+class ScenarioQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What if: shocks, headlines, macro surprises or stresses, on a book of positions in money."""
+
+    shocks: list[str] = msgspec.field(default_factory=list[str])
+    headlines: list[str] = msgspec.field(default_factory=list[str])
+    on: list[str] = msgspec.field(default_factory=list[str])
+    macro: list[str] = msgspec.field(default_factory=list[str])
+    stresses: list[str] = msgspec.field(default_factory=list[str])
+    positions: dict[str, float] | None = None
+    horizon: int | None = None
+    interval: str | None = None
+    seed: int = 0
+    draws: int = 4_000
+
+
+class _Question(msgspec.Struct, frozen=True):
+    kind: Literal["forecast", "scenario"]
+    body: msgspec.Raw
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    body: msgspec.Raw = msgspec.Raw(b"null")
+    problem: str = ""
+    status: int = 200
+
+
+class WorkerFailed(DependencyUnavailable):
+    """The worker's process ended at a question."""
+
+
+class AnswerProcess:
+    """The worker of a service; belongs to its event loop."""
+
+    def __init__(self, folder: Path, answer_s: float = ANSWER_S) -> None:
+        self._folder, self._answer_s = folder, answer_s
+        self._process: asyncio.subprocess.Process | None = None
+        self._turn = asyncio.Lock()
+        self._num_waiting = 0
+
+    async def ask(self, kind: Literal["forecast", "scenario"], body: msgspec.Struct) -> bytes:
+        """The answer as JSON. Raises: ServiceBusy, TooLong, WorkerFailed, and what the question is refused for."""
+        if self._num_waiting >= MAX_WAITING:
+            raise ServiceBusy(f"{MAX_WAITING} questions wait already: ask again in a while")
+        question = msgspec.json.encode(_Question(kind, msgspec.Raw(msgspec.json.encode(body))))
+        self._num_waiting += 1
+        try:
+            async with self._turn:
+                answer = await self._answer(question)
+        finally:
+            self._num_waiting -= 1
+        if answer.problem:
+            raise RefusedByWorker(answer.problem, HTTPStatus(answer.status))
+        return bytes(answer.body)
+
+    async def close(self) -> None:
+        """End the process, if there is one."""
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    async def _answer(self, question: bytes) -> _Answer:
+        process = await self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(self._answer_s):
+                process.stdin.write(len(question).to_bytes(_HEAD, "big") + question)
+                await process.stdin.drain()
+                num = int.from_bytes(await process.stdout.readexactly(_HEAD), "big")
+                return msgspec.json.decode(await process.stdout.readexactly(num), type=_Answer)
+        except TimeoutError:
+            await self.close()
+            raise TooLong(f"the answer took longer than {self._answer_s:g} s: ask for less at once") from None
+        except (asyncio.IncompleteReadError, ConnectionError):
+            await self.close()
+            raise WorkerFailed("the process that works this out has ended: ask again") from None
+        except asyncio.CancelledError:
+            await self.close()  # its answer would be taken for the next one's
+            raise
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        if self._process is None or self._process.returncode is not None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "htfi.apps.service.worker", str(self._folder),
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True,
+            )  # fmt: skip
+        return self._process
+
+
+class RefusedByWorker(HtfiError):
+    """The worker refused a question."""
+
+    def __init__(self, problem: str, status: HTTPStatus) -> None:
+        super().__init__(problem)
+        self.status = status
+
+
+def answer_forecast(body: ForecastQuestion) -> PostedForecasts:
+    """The newest forecast of each series of the posted bars. Raises: InvalidInput."""
+    import warnings
+
+    import htfi
+
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        found = htfi.forecast(
+            body.bars, symbol=body.symbol, interval=body.interval, horizons=body.horizons, news=body.news
+        )
+    return PostedForecasts(
+        [forecast_of_decision(one.decision, None) for one in found.released],
+        {one.decision.series: list(one.decision.verdict.reasons) for one in found.series if one.is_withheld},
+        [str(note.message) for note in notes],
+    )
+
+
+def answer_scenario(folder: Path, body: ScenarioQuestion) -> Mapping[str, Any]:
+    """What scenarios do to each series of the run and to the book. Raises: InvalidInput."""
+    import htfi
+
+    if not 200 <= body.draws <= 100_000:
+        raise InvalidInput(f"draws is {body.draws}: ask for 200 to 100,000")
+    found = htfi.scenario(
+        folder, shock=body.shocks or None, headline=body.headlines or None, on=body.on, macro=body.macro or None,
+        stress=body.stresses or None, positions=body.positions, horizon=body.horizon, interval=body.interval,
+        seed=body.seed, draws=body.draws,
+    )  # fmt: skip
+    return found.figures
+
+
+def _work(folder: Path, questions: BinaryIO, answers: BinaryIO) -> None:
+    kinds: dict[str, tuple[type[msgspec.Struct], Callable[[Any], Any]]] = {
+        "forecast": (ForecastQuestion, answer_forecast),
+        "scenario": (ScenarioQuestion, lambda body: answer_scenario(folder, body)),
+    }
+    while len(head := questions.read(_HEAD)) == _HEAD:
+        question = msgspec.json.decode(questions.read(int.from_bytes(head, "big")), type=_Question)
+        shape, answer = kinds[question.kind]
+        try:
+            body = answer(msgspec.json.decode(question.body, type=shape))
+            found = _Answer(msgspec.Raw(msgspec.json.encode(body)))
+        except HtfiError as error:
+            found = _Answer(problem=str(error), status=status_of(error))
+        content = msgspec.json.encode(found)
+        answers.write(len(content).to_bytes(_HEAD, "big") + content)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    pipe = os.dup(1)
+    os.dup2(2, 1)  # what a library prints is no answer
+    with os.fdopen(pipe, "wb") as own:
+        _work(Path(sys.argv[1]), sys.stdin.buffer, own)

@@ -1,0 +1,18 @@
+"""`htfi bench service`: a quick run gives the figures it promises."""
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from htfi.apps.cli.main import cli
+
+
+def test_quick_run_has_every_figure(tmp_path: Path) -> None:
+    file = tmp_path / "service.json"
+    done = CliRunner().invoke(cli, ["bench", "service", "--quick", "--json", str(file)])
+    assert done.exit_code == 0, done.output
+    metrics = json.loads(file.read_text())["metrics"]
+    names = {"forecast_p99_ms", "forecast_p99_bare_ms", "stream_lag_p99_ms", "start_s", "page_kb"}
+    assert set(metrics) == names
+    assert all(value > 0 for value in metrics.values())

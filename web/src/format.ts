@@ -1,0 +1,23 @@
+// Numbers and times as people read them. Times are UTC, as in the record.
+
+export function price(value: number): string {
+  const size = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
+  const decimals = Math.min(Math.max(2, 4 - size), 8);
+  return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+}
+
+export function percent(share: number, decimals = 1): string {
+  return `${(100 * share).toFixed(decimals)}%`;
+}
+
+export function signedPercent(share: number): string {
+  return `${share >= 0 ? "+" : "−"}${percent(Math.abs(share), 2)}`;
+}
+
+export function instant(text: string): string {
+  return `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
+}
+
+export function counted(num: number, one: string, several = `${one}s`): string {
+  return `${num.toLocaleString("en-US")} ${num === 1 ? one : several}`;
+}
