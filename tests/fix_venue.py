@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,9 +33,30 @@ def write_session(
     return path
 
 
+def write_price_sessions(
+    folder: Path,
+    symbols: Sequence[str],
+    version: str = "FIX.4.4",
+    *,
+    orders: str = "shares_clock = true\ncancel_on_disconnect = false",
+    prices: str = 'stamp = "row"\nend_at_close = true',
+) -> tuple[Path, Path]:
+    """The files of a venue with prices of its own and of its client."""
+    port = free_port()
+    venue = write_session(folder / "venue.toml", port, is_venue=True, version=version, orders=orders)
+    client = write_session(folder / "fix.toml", port, is_venue=False, version=version, orders=orders)
+    venue.write_text(f'{venue.read_text()}[market_data]\ntarget = "PRICES"\n')
+    client.write_text(
+        f'{client.read_text()}[market_data]\nsender = "PRICES"\nsymbols = {json.dumps(list(symbols))}\n{prices}\n'
+    )
+    return venue, client
+
+
 @contextmanager
-def served(path: Path, settings_file: Path | None = None) -> Generator[list[str]]:
-    """The venue of a TOML file on a thread; the lines that it shows."""
+def served(
+    path: Path, settings_file: Path | None = None, prices: Sequence[Path] = (), pace: float | None = None
+) -> Generator[list[str]]:
+    """The venue of a TOML file on a thread, with prices of its own where some are named; the lines that it shows."""
     lines: list[str] = []
     is_listening = threading.Event()
 
@@ -43,7 +64,8 @@ def served(path: Path, settings_file: Path | None = None) -> Generator[list[str]
         lines.append(line)
         is_listening.set()
 
-    server = open_venue_server(path, load_settings(settings_file), show)
+    files = [str(one) for one in prices]
+    server = open_venue_server(path, load_settings(settings_file), show, files, pace=pace)
     thread = threading.Thread(target=server.serve)
     thread.start()
     assert is_listening.wait(20)
@@ -58,13 +80,14 @@ def served(path: Path, settings_file: Path | None = None) -> Generator[list[str]
 class VenueProcess:
     """`htfi venue serve FILE` as a process, which may be killed and started again."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *more: str) -> None:
+        """`more` words follow the file."""
+        self._path, self._more = path, more
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "htfi", "venue", "serve", str(self._path), "--quiet"],
+            [sys.executable, "-m", "htfi", "venue", "serve", str(self._path), *self._more, "--quiet"],
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -1,7 +1,7 @@
 """A target behind a link with seeded weather, and what a loop needs around it: for tests of provisional views."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -16,9 +16,11 @@ from htfi.domain.generation import (
     SpeculationStats,
 )
 from htfi.domain.time import NS_PER_DAY
+from htfi.governance.config import PolicyConfig
 from htfi.narrative.deep_reader import LateDeepReader
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.ports import DecisionLedger, MakeDecision
 from htfi.wiring.loop import build_loop
@@ -218,9 +220,10 @@ def loop_over(
     outlet: ListOutlet,
     bar: str = "60s",
     deep: LateAuthor | None = None,
+    govern: Callable[[PolicyConfig], RunGovernance] | None = None,
     **pipeline: float,
 ) -> DecisionLoop:
-    """`deep` answers in depth, late as well."""
+    """`deep` answers in depth, late as well; `govern` makes the governance of these limits."""
     settings = override(
         load_settings(environment={}), "pipeline", **{"deadline_ms": 1e5, "late_poll_ms": 0.0, **pipeline}
     )
@@ -234,4 +237,5 @@ def loop_over(
         settings = override(settings, "scheduling", high_divergence=0.3, min_influence=0.0)
         settings = override(settings, "narrative", deep_paths=2)
         readers[Rung.DEEP] = LateDeepReader(deep, settings.narrative)
-    return build_loop(settings, ListFeed(items), ledger, outlet, readers=readers)
+    governance = govern(settings.policy) if govern is not None else None
+    return build_loop(settings, ListFeed(items), ledger, outlet, readers=readers, governance=governance)

@@ -181,7 +181,7 @@ def test_with_a_governance_folder_rules_decide_and_the_run_judges_again(
         ({"why": "no"}, "approve: what was signed is not what the answer says"),
         ({"seen": "0" * 64}, "approve: what was signed is not what the answer says"),
         ({"answer": AnswerKind.DENY}, "deny: what was signed is not what the answer says"),
-        ({"signed": ""}, "approve: malformed note"),
+        ({"signed": ""}, "approve: the request is not signed"),
         ({}, "approve: the request was signed for another run"),
     ],
 )

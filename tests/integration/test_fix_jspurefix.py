@@ -1,5 +1,6 @@
 """An independent FIX engine, jspurefix, on the other side: we are initiator and acceptor, with orders each way."""
 
+import asyncio
 import json
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fix_exchange import check_exchange
+from htfi_eval.bench.execution.fix import _round_trips
 
 ROOT = Path(__file__).parents[2]
 SOURCE, FOLDER = ROOT / "tests/jspurefix", ROOT / "build/jspurefix"
@@ -57,3 +59,13 @@ def test_a_hundred_orders_each_way_with_jspurefix(tmp_path: Path, role: str, ver
 def test_ten_thousand_orders_each_way_with_jspurefix(tmp_path: Path, role: str, version: str) -> None:
     install()
     check(tmp_path, role, version, 10_000)
+
+
+@pytest.mark.slow
+def test_the_round_trip_that_is_measured_comes_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    install()
+    monkeypatch.chdir(ROOT)
+    trips = asyncio.run(_round_trips(5))
+    assert trips is not None
+    assert len(trips) == 5
+    assert min(trips) > 0.0

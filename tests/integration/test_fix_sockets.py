@@ -13,7 +13,7 @@ from htfi.adapters.certs.authority import CertificateRole, make_certificates
 from htfi.adapters.fix.connections import Acceptor, Initiator
 from htfi.adapters.fix.journal import MessageJournal
 from htfi.adapters.fix.runner import SessionRunner
-from htfi.adapters.fix.settings import FixEndpoint, FixTls, read_endpoint
+from htfi.adapters.fix.settings import FixEndpoint, FixTls, read_endpoint, tls_context
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.events import NotSent
@@ -157,12 +157,14 @@ def test_tls_connects_by_certificates_and_refuses_others(tmp_path: Path) -> None
             server_name="localhost",
         )
 
+    problems: list[str] = []
+
     async def exchange() -> tuple[int, list[int]]:
         client = Recorder()
         server = runner_of(tmp_path, VENUE, Recorder())
         acceptor = Acceptor([server], tls(ours, "localhost"))
         port = await acceptor.listen("127.0.0.1", 0)
-        strangers = []
+        strangers: list[int] = []
         for name, wrong in (("a", tls(foreign, "client")), ("b", tls(ours, "client", foreign)), ("c", None)):
             stranger = Recorder()
             runner = runner_of(tmp_path / name, CLIENT, stranger)
@@ -172,6 +174,7 @@ def test_tls_connects_by_certificates_and_refuses_others(tmp_path: Path) -> None
             initiator.close()
             await running
             strangers.append(stranger.num_logons)
+            problems.append(initiator.problem or stranger.ends[0])
         initiator = Initiator(endpoint(port, tls=tls(ours, "client")), runner_of(tmp_path, CLIENT, client))
         running = asyncio.ensure_future(initiator.run())
         await until(lambda: client.num_logons == 1, "the logon by TLS")
@@ -181,6 +184,36 @@ def test_tls_connects_by_certificates_and_refuses_others(tmp_path: Path) -> None
         return client.num_logons, strangers
 
     assert asyncio.run(exchange()) == (1, [0, 0, 0])
+    assert "before the logon: check sender, target, TLS and clock" in problems[0]  # we are not known there
+    assert problems[1].startswith("its certificate does not hold: ")  # the acceptor's
+    assert "before the logon: check sender, target, TLS and clock" in problems[2]
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "authorities", "what"),
+    [
+        (
+            "client.pem",
+            "client.key",
+            "none.pem",
+            "fix.tls.authorities: .*none.pem is not there: check the path",
+        ),
+        (
+            "client.pem",
+            "localhost.key",
+            "ca.pem",
+            "fix.tls.key: .*localhost.key is not the key of .*client.pem",
+        ),
+        ("client.key", "client.key", "ca.pem", "fix.tls: certificate, key or authorities cannot be used"),
+    ],
+)
+def test_tls_files_that_do_not_fit_are_one_line(
+    tmp_path: Path, certificate: str, key: str, authorities: str, what: str
+) -> None:
+    make_certificates(tmp_path, [("localhost", CertificateRole.CLOUD), ("client", CertificateRole.EDGE)])
+    files = [str(tmp_path / name) for name in (certificate, key, authorities)]
+    with pytest.raises(InvalidInput, match=what):
+        tls_context(FixTls(*files), is_acceptor=False)
 
 
 def test_full_disk_sends_nothing_and_the_numbers_stay(
@@ -259,8 +292,8 @@ def test_settings_are_read_from_one_file(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("port = 99999\n[session]", "fix.port must be at least 0 and at most 65,535"),
-        ("portt = 1\n[session]", "portt is no setting"),
-        ('[session]\nsender = "A"\ntarget = "B"\nheartbeat = 1', "session.heartbeat is no setting"),
+        ("portt = 1\n[session]", "fix: unknown key 'portt': the keys are session, host, port"),
+        ('[session]\nsender = "A"\ntarget = "B"\nheartbeat = 1', "did you mean 'heartbeat_s'?"),
         ('[session]\nsender = ""\ntarget = "B"', "fix.session.sender must be 1 to 64 long"),
         ('[session]\nsender = "A"\ntarget = "B"\nversion = "FIX.9"', "fix.version is 'FIX.9'"),
         ('[session]\nsender = "A"\ntarget = "B"\npassword = "x"', "name a file with it in password_file"),

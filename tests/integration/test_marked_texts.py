@@ -145,6 +145,17 @@ def test_a_file_that_is_no_key_is_one_line(mark: Run, tmp_path: Path, content: s
     assert err == f"htfi: {file} is not a marking key: {words}\n"
 
 
+@pytest.mark.parametrize("num", [3_000, 300_000])
+def test_a_text_that_would_take_minutes_is_refused_in_one_line(
+    mark: Run, key: Path, tmp_path: Path, num: int
+) -> None:
+    file = tmp_path / "long.txt"
+    file.write_text("orders fell " * num, encoding="utf-8")
+    status, out, err = mark("verify", file, "--key", key)
+    assert (status, out, len(err.splitlines())) == (1, "", 1)
+    assert "has more than 4,096 tokens, which would take minutes: name a passage of it" in err
+
+
 def test_what_is_missing_is_one_line(mark: Run, key: Path, tmp_path: Path) -> None:
     assert mark("verify", "some text")[2].startswith("htfi: give --key FILE")
     assert "there is no marking key" in mark("verify", "some text", "--key", tmp_path / "none")[2]

@@ -128,7 +128,7 @@ def test_reenabling_without_a_right_leaves_nothing_for_the_run(
 @pytest.mark.parametrize(
     ("change", "refusal"),
     [
-        ({"signed": ""}, "malformed note"),
+        ({"signed": ""}, "the request is not signed"),
         ({"scope": "series:A"}, "what was signed is not what the request says"),
         ({"breaker": "clock"}, "what was signed is not what the request says"),
         ({"by": "bo"}, "it is signed by ann, not by bo"),

@@ -1,6 +1,7 @@
 """Who may read which tenant's record, and who did: the rules decide, and the governance folder's log says so."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from htfi.domain.errors import AccessDenied, HtfiError, LedgerUnavailable
 from htfi.governance.authorisation import AccessAction
 from htfi.governance.people import identify, parse_people
 from htfi.governance.reading import RecordRead, readings_in
+from htfi.wiring import reading
 from htfi.wiring.authorisation import run_key
 from htfi.wiring.governance_log import open_governance_log, read_governance_log
 from htfi.wiring.ledger import open_ledger
@@ -132,8 +134,9 @@ def test_readers_lists_who_may_and_who_did(run: Path, governance: Path) -> None:
     assert "denied: forbidden by other-tenant" in text
 
 
-def test_no_log_of_readings_no_reading(run: Path, governance: Path) -> None:
-    writer = open_governance_log(governance)  # as a sandbox has it while it tries a candidate
+def test_no_log_of_readings_no_reading(run: Path, governance: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "open_governance_log", partial(open_governance_log, wait_s=0.05))
+    writer = open_governance_log(governance)  # another process that does not let go
     try:
         done = read(run, governance, "ann")
     finally:

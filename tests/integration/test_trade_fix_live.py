@@ -1,6 +1,7 @@
 """`htfi trade --venue` against a live venue: what it does to orders is what the run records, whatever breaks."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from fix_counterparty import (
     report,
 )
 from fix_venue import free_port, write_session
+from htfi.adapters.fix.session_thread import SessionThread
 from htfi.adapters.stores.order_log import ORDERS, read_order_log
 from htfi.apps.cli.main import cli
 from htfi.domain.orders import (
@@ -31,6 +33,7 @@ from htfi.domain.orders import (
 )
 from htfi.execution.fix.messages import FixMessage
 from htfi.execution.fix.order_codes import Composed
+from htfi.execution.fix.resending import resend_frames
 from htfi.wiring.trading import read_accounts
 
 MadeOnce = Any
@@ -161,6 +164,30 @@ def test_a_venue_that_refuses_every_cancel_is_asked_once_for_each_item_of_the_fe
     assert 2 < len(cancels) <= 2 * 64
 
 
+def test_an_order_that_is_never_answered_is_waited_for_once(
+    prices: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = Live(tmp_path, first_rows(prices, tmp_path, 64), "answer_wait_s = 0.3")
+    waits: list[float] = []
+    wait = SessionThread.next_message
+
+    def next_message(self: SessionThread, wait_s: float = 0.0) -> FixMessage | None:
+        message = wait(self, wait_s)
+        if message is None and wait_s:
+            waits.append(wait_s)
+        return message
+
+    monkeypatch.setattr(SessionThread, "next_message", next_message)
+
+    def forget_the_first(venue: Counterparty, message: FixMessage) -> list[Composed]:
+        return [] if message.get(11) == venue.requests[0].get(11) else leave_open(venue, message)
+
+    with counterparty(tmp_path, live.port, forget_the_first) as venue:
+        live.trade()
+    assert len(venue.requests) > 8
+    assert len(waits) == 1  # in vain
+
+
 def test_a_new_order_is_refused_while_the_session_is_down_and_goes_nowhere_later(
     prices: Path, tmp_path: Path
 ) -> None:
@@ -231,3 +258,55 @@ def test_reports_carry_the_venues_time_beside_the_runs(prices: Path, tmp_path: P
     ]
     assert len(fills) > 5
     assert all(one["turn"] > 0 for one in fills)
+
+
+def _late(venue: Counterparty, message: FixMessage) -> list[Composed]:
+    """Answers each request long after the run has stopped to wait for it."""
+    answers = fill_all(venue, message)
+
+    def send() -> None:
+        venue.unsent += answers
+        assert venue.runner is not None
+        venue.flush(venue.runner)
+
+    assert venue.loop is not None
+    venue.loop.call_later(0.05, send)
+    return []
+
+
+def _breaks_off(venue: Counterparty, message: FixMessage) -> list[Composed]:
+    """Answers, and breaks the connection off before the answers have left."""
+    venue.drop()
+    return fill_all(venue, message)
+
+
+def _resends(venue: Counterparty, message: FixMessage) -> list[Composed]:
+    """Sends everything that it has ever sent once more before each answer."""
+    runner = venue.runner
+    assert runner is not None
+    last = runner.next_out - 1
+    frames = resend_frames(runner.settings, runner.dictionary, runner.journal.sent, 1, last, time.time_ns())
+    assert runner._transport is not None
+    runner._transport.write(b"".join(frames))
+    return fill_all(venue, message)
+
+
+@pytest.mark.parametrize("answer", [_late, _breaks_off, _resends])
+def test_a_venue_that_is_late_or_breaks_off_or_resends_at_each_message_fills_each_order_once(
+    prices: Path, tmp_path: Path, answer: Answer
+) -> None:
+    waits = "logon_wait_s = 60.0\nmax_resend_age_s = 600.0\n"
+    is_late = "answer_wait_s = 0.01" if answer is _late else ""
+    live = Live(tmp_path, first_rows(prices, tmp_path, 64), waits + is_late)
+    with counterparty(tmp_path, live.port, answer) as venue:
+        live.trade()
+        time.sleep(0.1 if answer is _late else 0.0)
+        live.trade()  # what came after its end
+        assert live.fills() == sold_and_bought(venue)
+        before = (live.run / ORDERS).read_bytes()
+        live.trade()
+        assert (live.run / ORDERS).read_bytes() == before
+        orders = [one.get(11) for one in venue.requests if one.msg_type == "D"]
+        assert len(orders) == len(set(orders))
+    assert len(live.fills()) > 5
+    assert venue.refused_by_client == []

@@ -19,7 +19,14 @@ from htfi.governance.bundles.adoption import (
     start_adoption,
     tick,
 )
-from htfi.governance.bundles.bundle import BundleHead, BundleKind, OfficerRoll, write_bundle
+from htfi.governance.bundles.bundle import (
+    BundleHead,
+    BundleKind,
+    OfficerRoll,
+    check_bundle_keys,
+    parse_bundle,
+    write_bundle,
+)
 from htfi.governance.bundles.changes import REVOCATION_HEADING, ChangeChecker, parse_change
 from htfi.governance.bundles.in_force import BundleActivated, BundleRevoked, bundle_in_force
 from htfi.governance.bundles.messages import AdoptionStatus
@@ -206,3 +213,15 @@ def test_a_bundle_that_another_has_replaced_is_not_said_to_hold(tmp_path: Path) 
         bundles.activate_bundle(folder, files[0])
     again, _ = bundles.activate_bundle(folder, files[1])
     assert again.head.number == 2
+
+
+def test_a_bundle_with_a_misspelled_limit_of_a_scope_is_not_signed(tmp_path: Path) -> None:
+    """One that is in a governance log already is still read."""
+    head = BundleHead(1, "", BundleKind.QUORUM, "ann", START_NS, None)
+    misspelled = 'by_scope = { "desk:a" = { max_order_valu = 1.0 } }'
+    text = write_bundle(head, BundleTables()).replace("by_scope = {  }", misspelled)
+    assert parse_bundle(text).tables.order_limits.by_scope["desk:a"].max_order_value is None
+    with pytest.raises(
+        InvalidInput, match=r"by_scope\.desk:a: unknown key 'max_order_valu'.*max_order_value"
+    ):
+        check_bundle_keys(text)

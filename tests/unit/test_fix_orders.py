@@ -33,11 +33,9 @@ from htfi.execution.fix.dictionary import load_dictionary
 from htfi.execution.fix.execution_reports import Report, business_reject, execution_report, read_report
 from htfi.execution.fix.market_messages import (
     definition_message,
-    increment_message,
     market_data_reject,
     market_data_request,
     read_definition,
-    read_increments,
     read_market_data_request,
     read_session_status,
     read_snapshot,
@@ -251,40 +249,6 @@ def test_market_data_arrives_as_it_was(version: str) -> None:
     ) == ("R1", ("IBM", "MSFT"))
     assert sent(market_data_reject("R1", "unknown symbol"), version).get(58) == "unknown symbol"
     assert read_snapshot(sent(snapshot_message(BOOK, "R1", dictionary), version), dictionary) == BOOK
-    after = msgspec.structs.replace(
-        BOOK, at_ns=NOW + 1_000_000, bid=None, bid_quantity=0, ask_quantity=9, last_quantity=4
-    )
-    increment = increment_message(BOOK, after, "R1")
-    assert increment is not None
-    assert read_increments(sent(increment, version), dictionary, {"IBM": BOOK}) == (after,)
-    still = msgspec.structs.replace(after, last_quantity=0)
-    assert increment_message(after, still, "R1") is None
-
-
-def test_increment_of_an_unknown_instrument_says_so() -> None:
-    dictionary = load_dictionary("FIX44")
-    increment = increment_message(BOOK, msgspec.structs.replace(BOOK, bid_quantity=6), "")
-    assert increment is not None
-    assert read_increments(sent(increment, "FIX44"), dictionary, {}) == Unreadable(
-        "an increment of IBM, of which no snapshot came", 55
-    )
-
-
-def test_entry_without_a_symbol_is_of_the_one_before() -> None:
-    body = [
-        (268, "2"),
-        (279, "1"),
-        (269, "0"),
-        (55, "IBM"),
-        (270, "1"),
-        (271, "2"),
-        (279, "1"),
-        (269, "1"),
-        (270, "3"),
-        (271, "4"),
-    ]
-    (book,) = read_increments(sent(("X", body), "FIX44"), load_dictionary("FIX44"), {"IBM": BOOK})
-    assert (book.bid, book.ask, book.ask_quantity) == (Decimal(1), Decimal(3), 4)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

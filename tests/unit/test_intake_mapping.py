@@ -95,3 +95,14 @@ def test_a_mistake_is_named_with_its_file_and_key(tmp_path: Path, text: str, sai
 def test_a_mapping_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"none\.toml: No such file"):
         load_mapping(tmp_path / "none.toml")
+
+
+def test_the_file_of_a_fix_session_starts_at_the_folder_of_the_mapping(tmp_path: Path) -> None:
+    file = tmp_path / "feeds.toml"
+    file.write_text(
+        '[[source]]\nname = "a"\nurl = "fix://desk/prices.toml"\n[[source]]\nname = "b"\nurl = "fix:///etc/b.toml"\n'
+    )
+    assert [spec.url for spec in load_mapping(file)] == [
+        f"fix://{tmp_path}/desk/prices.toml",
+        "fix:///etc/b.toml",
+    ]

@@ -111,6 +111,11 @@ def test_statement_is_its_signers(people: PeopleDirectory) -> None:
     assert (principal.id, principal.tenant, statement) == ("Bo Chan", "alpha", STATEMENT)
 
 
+def test_a_request_that_is_not_signed_is_refused_with_what_to_do(people: PeopleDirectory) -> None:
+    with pytest.raises(AccessDenied, match=r"is not signed, and .* people: give --governance G --key FILE"):
+        identify("", people, verify_signature)
+
+
 def test_another_key_under_a_known_name_is_nobody(people: PeopleDirectory) -> None:
     with pytest.raises(AccessDenied, match=r"signed by example\.com/ann: no key in people\.toml verifies it"):
         identify(signed(STRANGER), people, verify_signature)

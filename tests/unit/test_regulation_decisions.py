@@ -72,6 +72,13 @@ def test_decisions_record_what_they_were_made_from(items) -> None:
     assert "earlier instant" in found("ai-logging", [items[5], items[2]])[0]
 
 
+@pytest.mark.parametrize("ending", ["amended", "released"])
+def test_what_amends_or_releases_a_decision_later_is_of_its_instant(items, ending: str) -> None:
+    first = items[2].decision
+    late = changed(items[2], id=f"{first.id}/{ending}", amends=first.id)
+    assert is_clear("ai-logging", [*items[:6], late])
+
+
 def test_orders_act_on_a_decision_that_stands_in_the_ledger(items) -> None:
     second, after_s = items[1], 1.0
     linked = [new("o", after_s, decision=Receipt(1, second.leaf_hash))]

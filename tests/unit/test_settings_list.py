@@ -170,6 +170,34 @@ def test_old_settings_with_another_value_are_read_to_verify_and_refused_to_go_on
         decode_settings(data)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            '[trading.instruments.AAA]\ntik = "0.01"',
+            r"trading\.instruments\.AAA: unknown key 'tik': .* 'tick'\?",
+        ),
+        (
+            '[order_limits.by_scope."desk:a"]\nmax_value = 1',
+            r"order_limits\.by_scope\.desk:a: .*max_order_value",
+        ),
+        ("[venue.by_name.XNYS]\ntake_fee = 1", r"venue\.by_name\.XNYS: .*did you mean 'take_fee_bps'\?"),
+        ('[cluster.nodes.a]\nadress = "b"', r"cluster\.nodes\.a: .*did you mean 'address'\?"),
+        ('[[sanitiser.publishers]]\nname = "a"\nurl = "b"', r"sanitiser\.publishers\[1\]: unknown key 'url'"),
+        ("[tradin]\ncapital = 1", r"unknown table 'tradin': .*did you mean 'trading'\?"),
+        ("[trading]\ncapitl = 1", r"trading: unknown key 'capitl': .*did you mean 'capital'\?"),
+    ],
+)
+def test_an_unknown_key_anywhere_in_a_file_stops_the_start_with_its_path_and_the_nearest(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(text)
+    with pytest.raises(InvalidInput, match=words) as refused:
+        load_settings(file)
+    assert str(refused.value).startswith(f"{file}: ")
+
+
 def test_settings_that_an_old_file_does_not_name_have_their_defaults() -> None:
     tables = json.loads(encode_settings(Settings()))
     del tables["policy"]["max_band_width"]

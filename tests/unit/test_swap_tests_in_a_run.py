@@ -174,8 +174,7 @@ def test_draft_and_target_are_both_put_to_the_swap_test() -> None:
     request = ReadRequest("AAPL/1d", question, FidelityPlan(Rung.SPECULATIVE), NO_NEWS)
     news = build_news_processor(override(SETTINGS, "encoding", model="none"))
     config = FairnessConfig(test_views=True)
-    (swaps,) = SwapTests().run([request], news, views, config)
-    assert isinstance(swaps, SwapFacts)
+    swaps = SwapTests().run(request, FameReader().read([question], 1.0)[0], news, views, config)
     assert {move.reader.split()[0] for move in swaps.moves} == {"edge", "speculative"}
     assert swaps.weight == 0.0
     hold = swap_hold("AAPL/1d", swaps)
@@ -194,8 +193,8 @@ def test_with_neutral_names_a_model_is_asked_the_same_under_every_swap() -> None
     views = ViewCache({Rung.EDGE: reader, Rung.SPECULATIVE: reader}, 4)
     selection = NewsSelection((item,), (), (), "")
     request = ReadRequest("AAPL/1d", question, FidelityPlan(Rung.SPECULATIVE), selection)
-    (swaps,) = SwapTests().run([request], news, views, FairnessConfig(test_views=True))
-    assert isinstance(swaps, SwapFacts)
+    (view,) = reader.read([question], 1.0)
+    swaps = SwapTests().run(request, view, news, views, FairnessConfig(test_views=True))
     moves = [move for move in swaps.moves if not move.reader.startswith("facts")]
     assert {move.kind for move in moves} >= {"company", "fame", "person", "joint"}
     assert {(move.before, move.after) for move in moves} == {(-0.5, -0.5)}

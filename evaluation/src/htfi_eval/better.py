@@ -83,6 +83,8 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     "governance": {
         Better.LOWER: (
             "stop_local_p50_ms", "stop_local_p99_ms", "stop_cluster_p50_ms", "stop_cluster_p99_ms",
+            "request_local_p50_ms", "request_local_p99_ms", "request_cluster_p50_ms", "request_cluster_p99_ms",
+            "trip_local_p50_ms", "trip_local_p99_ms", "trip_cluster_p50_ms", "trip_cluster_p99_ms",
             "checks_us_per_decision", "breakers_us_per_decision", "bundle_activation_s",
         ),
     },

@@ -3,8 +3,8 @@
 A setting outside its bounds would ask for memory that no machine has, never end, or be no number at all.
 """
 
-from collections.abc import Callable
-from dataclasses import field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field, fields, is_dataclass
 from functools import lru_cache
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -59,9 +59,24 @@ def check_values(table: str, kind: type[Any], values: dict[str, Any]) -> None:
             check_value(f"{table}.{name}", values[name], hint)
 
 
+def check_keys(table: str, values: Iterable[str], known: Sequence[str], of: str = "key") -> None:
+    """Check the names that a table uses. Raises: InvalidInput for the first that it does not have, with the nearest."""
+    for name in values:
+        if name not in known:
+            from difflib import get_close_matches  # late: most names are known
+
+            near = get_close_matches(name.lower(), known, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise InvalidInput(f"{table}: unknown {of} '{name}': the {of}s are {', '.join(known)}{hint}")
+
+
 def check_value(name: str, value: Any, hint: Any) -> None:
-    """Check one value against its type. Raises: InvalidInput."""
+    """Check one value against its type; of a table in it the keys as well. Raises: InvalidInput."""
     origin, inner = get_origin(hint), get_args(hint)
+    if is_dataclass(hint) and isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        check_keys(name, table, [item.name for item in fields(hint)])
+        check_values(name, cast("type[Any]", hint), table)
     if origin is Annotated:
         for meta in inner[1:]:
             if isinstance(meta, Meta) and not _within_bounds(value, meta):
@@ -72,8 +87,9 @@ def check_value(name: str, value: Any, hint: Any) -> None:
             if value is not None and each is not type(None):
                 check_value(name, value, each)
     elif origin is tuple and isinstance(value, tuple | list):
-        for item in cast("list[Any]", value):
-            check_value(f"each of {name}", item, inner[0])
+        for place, item in enumerate(cast("list[Any]", value), 1):
+            where = f"{name}[{place}]" if isinstance(item, dict) else f"each of {name}"
+            check_value(where, item, inner[0])
     elif origin is dict and isinstance(value, dict):
         for key, item in cast("dict[str, Any]", value).items():
             check_value(f"{name}.{key}", item, inner[1])

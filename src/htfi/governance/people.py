@@ -127,8 +127,13 @@ def identify(
 ) -> tuple[Principal, RequestStatement]:
     """Who signed a statement, and what it says.
 
-    Raises: AccessDenied where nobody in the directory did or more than one, IntegrityError where it is malformed.
+    Raises: AccessDenied where nobody did, nobody in the directory or more than one; IntegrityError where it is
+    malformed.
     """
+    if not note:
+        raise AccessDenied(
+            "the request is not signed, as the governance folder has people: give --governance G --key FILE"
+        )
     if len(note) > MAX_NOTE_BYTES:
         raise IntegrityError(f"malformed request: larger than {MAX_NOTE_BYTES >> 10} kB")
     signed = parse_note(note)

@@ -22,6 +22,8 @@ from htfi.wiring.marking import (
 )
 
 USUAL_LIMIT = 1e-4  # of a p-value, below which a text counts as marked
+MAX_TOKENS = 4_096  # of a text; the time that it takes grows with the square: some 20 s
+_MAX_TOKEN_CHARS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,8 @@ def verify_mark(
 
     `model` is the folder of the model that wrote, the shipped target without it. With a run the seeds are those that it
     recorded; where it had a marking key they follow from that key, mark.key in its folder or `key`. Without one they
-    are no secret: this shows which decision a text came from and not that nobody forged it.
+    are no secret: this shows which decision a text came from and not that nobody forged it. A text has 4,096 tokens at
+    most.
     Raises: InvalidInput, IntegrityError, LedgerUnavailable, DependencyUnavailable.
 
     Examples:
@@ -99,9 +102,14 @@ def verify_mark(
         raise InvalidInput("give a marking key, the folder of a run, or both")
     folder = None if model is None else Path(model)
     opened = open_marking_model(folder)
-    ids = text_tokens(opened.vocabulary, text)
+    ids = text_tokens(opened.vocabulary, text[: MAX_TOKENS * _MAX_TOKEN_CHARS])
     if not ids:
         raise InvalidInput("the text is empty: there is nothing to look for a mark in")
+    if len(ids) > MAX_TOKENS or len(text) > MAX_TOKENS * _MAX_TOKEN_CHARS:
+        raise InvalidInput(
+            f"the text has more than {MAX_TOKENS:,} tokens, which would take minutes: name a passage of it; some 60 "
+            "tokens show a mark"
+        )
     odds, capacity = read_odds(opened, ids, temperature)
     mark_key = open_key(Path(key)) if key is not None else None
     if run is None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, FidelityPlan, NewsView, Rung, amendment_id
@@ -248,6 +249,11 @@ def judge_amendment(
     subject = subject if set_aside is None else subject._replace(set_aside=set_aside)
     governed = replace(amendment, governance=governance.fact(index, subject))
     return replace(governed, verdict=judge(governed, governance.policy))
+
+
+def is_set_aside(amendment: Decision) -> bool:
+    """Whether governance held the readers of its view when it was made: it is recorded and withheld."""
+    return amendment.governance is not UNSET and amendment.governance.is_view_set_aside
 
 
 def released_decision(first: Decision, governance: RunGovernance, index: int) -> Decision:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from htfi.domain.decision import (
@@ -16,8 +16,9 @@ from htfi.domain.decision import (
     decision_id,
     news_decision_id,
 )
-from htfi.domain.governance import Hold
+from htfi.domain.governance import Hold, SwapFacts
 from htfi.governance.checkpoints.reasons import clear_rows
+from htfi.governance.fairness.config import FairnessConfig
 from htfi.governance.policy import judge
 from htfi.narrative.influence import bound_view, max_view_influence
 from htfi.narrative.recent_news import NO_NEWS
@@ -31,6 +32,7 @@ from htfi.pipeline.record.numeric import SharedFacts
 from htfi.pipeline.recorder import LedgerCursor
 from htfi.pipeline.series import SeriesContext
 from htfi.pipeline.subjects import CheckedColumns, hold_subject
+from htfi.pipeline.swap_tests import SWAPS_KEY, SWAPS_VERSION
 from htfi.pipeline.view_cache import ReadRequest
 from htfi.pipeline.weighing import fair_opinion, join_parts, max_view_weight, opinion_of, report_divergence
 from htfi.scheduling.fidelity import is_high_value, is_silent
@@ -60,13 +62,20 @@ def read_news(
     fairness = components.governance.fairness
     if fairness is None:
         return found
-    tested = components.swap_tests.run(
-        [None if one.view is None else one.request for one in found],
-        components.news,
-        components.views,
-        fairness,
-    )
-    return [replace(one, swaps=swaps) for one, swaps in zip(found, tested, strict=True)]
+    return [replace(one, swaps=_swap_facts(one, components, fairness, cursor)) for one in found]
+
+
+def _swap_facts(
+    series_context: SeriesContext, components: Components, fairness: FairnessConfig, cursor: LedgerCursor
+) -> SwapFacts | UnsetType:
+    """The swap test of a view, unset where there is none; what the ledger holds of it stands."""
+    if series_context.view is None:
+        return UNSET
+    recorded = cursor.next_swaps(series_context.row)
+    if recorded is not None:
+        return recorded
+    request, view = series_context.request, series_context.view
+    return components.swap_tests.run(request, view, components.news, components.views, fairness)
 
 
 def _merged_view(request: ReadRequest, view: NewsView | None, components: Components) -> NewsView | None:
@@ -210,6 +219,7 @@ def make_decision(
     )
     answered = series_context.answered
     models = context.models if answered is None else context.models | {"triggers": TRIGGERS_VERSION}
+    models = models if series_context.swaps is UNSET else models | {SWAPS_KEY: SWAPS_VERSION}
     decision = Decision(
         id=(decision_id if answered is None else news_decision_id)(request.series, as_of_ns),
         symbol=bar.symbol,

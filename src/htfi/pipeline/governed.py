@@ -60,6 +60,7 @@ from htfi.governance.control.state import (
     apply,
     desks_of,
     holds_on,
+    is_reader_held,
     is_reader_left_out,
     readers_of,
     view_holds_on,
@@ -186,6 +187,7 @@ def subject_of(decision: Decision) -> HoldSubject:
         readers_of(decision.view, decision.plan.rung),
         forecast.tilt is not None,
         set_aside=set_aside,
+        is_amendment=bool(decision.amends) and not decision.is_checkpoint_release,
     )
     if decision.is_checkpoint_release:
         return subject._replace(releases=decision.amends)
@@ -241,6 +243,11 @@ class RunGovernance:
         """The limits of the swap test that the bundle in force has views put to; None where it asks for none."""
         tables = self.state_now.tables
         return tables.fairness if tables is not None and tables.fairness.test_views else None
+
+    def fairness_at(self, index: int) -> FairnessConfig | None:
+        """The same for the decision at `index`."""
+        self._advance(index)
+        return self.fairness
 
     @property
     def checkpoints(self) -> CheckpointConfig | None:
@@ -327,6 +334,8 @@ class RunGovernance:
         view_holds = (
             () if subject.is_view_weighed else view_holds_on(self.state_now, subject) or subject.set_aside
         )
+        if subject.is_amendment:  # what it amends stands, with the view of a reader that was trusted
+            holds = tuple(dict.fromkeys((*holds, *view_holds)))
         if not subject.releases:
             return self._facts_of(holds, subject.swaps, view_holds)
         release = release_facts(self._questions.get(subject.releases))
@@ -349,6 +358,11 @@ class RunGovernance:
         """Whether the reader of these names is not asked for the decision at `index` (`is_reader_left_out`)."""
         self._advance(index)
         return is_reader_left_out(self.state_now, names, is_watched=is_watched)
+
+    def holds_reader(self, index: int, names: Collection[str]) -> bool:
+        """Whether a view by the reader of these names does not count in the decision at `index` (`is_reader_held`)."""
+        self._advance(index)
+        return is_reader_held(self.state_now, names)
 
     def has_breakers(self, before: int) -> bool:
         """Whether a bundle in force for decision `before` has circuit breakers observe."""

@@ -176,7 +176,7 @@ class DecisionLoop:
         contexts = plan_readings(columns, components, context, recorder.cursor, first)
         contexts = read_news(contexts, components, recorder.cursor)
         contexts = weigh_views(contexts, columns, components, first, recorder.cursor)
-        contexts, num_skipped = plan_deep_readings(contexts, components, context)
+        contexts, num_skipped = plan_deep_readings(contexts, components, context, recorder.cursor, first)
         self.num_deep_reads_skipped += num_skipped
         if components.governance.has_breakers(first):
             self._observe(observe_point(columns, contexts, components, context))
@@ -337,8 +337,8 @@ class DecisionLoop:
         governance.waiting.mark_released(first.id)
 
     def _amend(self, late_views: Iterable[LateView]) -> None:
-        for pending, view in late_views:
-            for amendment, is_newest in self.late.amendments(pending, view):
+        for late in late_views:
+            for amendment, is_newest in self.late.amendments(late):
                 decided = DecidedSeries.of(self._observe_amendment(amendment))
                 self.recorder.record(decided)
                 if is_newest:

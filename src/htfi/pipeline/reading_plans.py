@@ -109,11 +109,16 @@ def plan_readings(
 
 
 def plan_deep_readings(
-    series: Sequence[SeriesContext], components: Components, context: RunContext
+    series: Sequence[SeriesContext],
+    components: Components,
+    context: RunContext,
+    cursor: LedgerCursor,
+    first: int,
 ) -> tuple[list[SeriesContext], int]:
     """The series, with plans for those to be read again in depth; and how many were skipped for lack of time.
 
-    What is worth a frontier model, where the budget allows one, is read by it first.
+    What is worth a frontier model, where the budget allows one, is read by it first. A reader that governance holds
+    back from decision `first` on is not asked, unless its breaker is to be watched.
     """
     news, views = components.news, components.views
     if Rung.DEEP not in views.rungs:
@@ -129,6 +134,7 @@ def plan_deep_readings(
             series_context.view is None
             or series_context.view.provisional
             or views.has(request.series, request.question, Rung.DEEP)
+            or not _may_read_deeper(series_context, components, cursor, first)
         ):
             continue
         if news.is_worth_frontier(request.news):
@@ -196,16 +202,44 @@ def _left_out(
 
 
 def _held_rungs(first: int, newest_item: str, components: Components) -> frozenset[Rung]:
-    """The rungs whose reader is not asked, because governance holds it back from decision `first` on."""
+    """The rungs whose reader is not asked, because governance holds it back from decision `first` on.
+
+    A view in depth never comes before the release: where its reader is held, another rung's counts, watched or not.
+    """
     views, governance = components.views, components.governance
     watched = is_watched(newest_item)
-    return frozenset(
+    found = {
         rung
-        for rung in Rung
-        if rung is not Rung.TEMPLATE
-        and rung in views.rungs
-        and governance.leaves_out(first, (f"reader.{rung.value}", views.version(rung)), is_watched=watched)
-    )
+        for rung in views.rungs - {Rung.TEMPLATE, Rung.DEEP}
+        if governance.leaves_out(first, _reader_names(rung, components), is_watched=watched)
+    }
+    if Rung.DEEP in views.rungs and governance.holds_reader(first, _reader_names(Rung.DEEP, components)):
+        found.add(Rung.DEEP)
+    return frozenset(found)
+
+
+def _may_read_deeper(
+    series_context: SeriesContext, components: Components, cursor: LedgerCursor, first: int
+) -> bool:
+    """Whether the reader in depth may be asked about the news of a series; what the ledger holds of it stands.
+
+    One that governance holds, and that is to be watched, is asked about news that was just read, not again and again.
+    """
+    governance, names = components.governance, _reader_names(Rung.DEEP, components)
+    request, view = series_context.request, series_context.view
+    recorded = cursor.next_decision(series_context.row)
+    if recorded is not None and governance.num_logged:
+        return recorded.plan.rung_after_release is Rung.DEEP
+    if not governance.holds_reader(first, names):
+        return True
+    newest = request.question.items[0].id if request.question.items else ""
+    is_new = view is not None and view.read_at_ns == request.question.as_of_ns
+    return is_new and not governance.leaves_out(first, names, is_watched=is_watched(newest))
+
+
+def _reader_names(rung: Rung, components: Components) -> tuple[str, str]:
+    """What a scope may call the reader of a rung."""
+    return f"reader.{rung.value}", components.views.version(rung)
 
 
 def _divergence(series_context: SeriesContext, components: Components, left_out: frozenset[Rung]) -> float:

@@ -10,12 +10,12 @@ not asked for again, so that the run comes to the same bytes. What was recorded 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, NewsView, PolicyOutcome, Receipt
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
-from htfi.domain.governance import Hold
+from htfi.domain.governance import Hold, SwapFacts
 from htfi.domain.plan import LadderInputs, Rung
 from htfi.domain.time import NS_PER_MS
 from htfi.governance.ledger.merkle import leaf_hash
@@ -100,6 +100,13 @@ class LedgerCursor:
         if found is None:
             return None
         return () if found.governance is UNSET else found.governance.set_aside
+
+    def next_swaps(self, ahead: int = 0) -> SwapFacts | UnsetType | None:
+        """That decision's swap test, unset where it had none; None where the ledger does not hold it."""
+        found = self.next_decision(ahead)
+        if found is None:
+            return None
+        return UNSET if found.governance is UNSET else found.governance.swaps
 
     def next_release(self) -> Decision | None:
         """The next entry, where it releases a decision that had waited for people."""

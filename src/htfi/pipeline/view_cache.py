@@ -88,6 +88,10 @@ class ViewCache:
         """The version of a rung's reader: the narrator of what is read there."""
         return self._readers[rung].version
 
+    def version_of(self, rung: Rung) -> str | None:
+        """The same; None where the rung has no reader."""
+        return self._readers[rung].version if rung in self._readers else None
+
     @property
     def speculation_stats(self) -> dict[Rung, SpeculationStats]:
         """What the models' speculation has come to so far, by rung."""
@@ -175,9 +179,9 @@ class ViewCache:
         """What a rung reads in the news, ahead of a decision or after it; not cached. Raises: DependencyUnavailable."""
         return self._readers[rung].read(questions, deadline_ms) if questions else []
 
-    def read_apart(self, rung: Rung, questions: Sequence[Question]) -> list[NewsView]:
+    def read_apart(self, rung: Rung, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
         """Views that no decision keeps, such as those of swapped texts. Raises: DependencyUnavailable."""
-        return self._readers[rung].read(questions, APART_DEADLINE_MS)
+        return self._readers[rung].read(questions, deadline_ms)
 
     def answers_late(self, rung: Rung) -> bool:
         """Whether the reader of a rung may answer after its deadline."""

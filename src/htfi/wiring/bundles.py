@@ -26,6 +26,8 @@ from htfi.governance.bundles.bundle import (
     OfficerRoll,
     PolicyBundle,
     check_bundle,
+    check_bundle_keys,
+    check_emergency,
     parse_bundle,
     parse_officers,
     read_note,
@@ -142,6 +144,7 @@ def draft_bundle(
     start_ns = now_ns if valid_from_ns is None else valid_from_ns
     head = BundleHead(number, newest.digest if newest is not None else "", kind, author, start_ns, expires_ns)
     drafted = parse_bundle(write_bundle(head, read_tables(_without_none(found))))
+    check_emergency(drafted, newest)
     _check_breakers(drafted)
     return drafted
 
@@ -199,6 +202,7 @@ def sign_bundle(file: Path, key_file: Path) -> tuple[PolicyBundle, str]:
     """Add a signature to the file of a bundle; the bundle and the key's name. Raises: InvalidInput, …"""
     note = read_note(read_text(file, "bundle"), str(file))
     bundle, key = parse_bundle(note.text), load_key(key_file)
+    check_bundle_keys(note.text)
     if not note.signatures_of(key.verifier_key):
         signature = NoteSignature(key.name, key.verifier_key.key_id, key.sign(note.text.encode()))
         note = SignedNote(note.text, (*note.signatures, signature))
@@ -228,6 +232,7 @@ def propose_bundle(folder: Path, file: Path, clock: Clock | None = None) -> Bund
             f"{file}: no officer has signed it: sign it with `htfi policy sign {file} --key FILE`"
         )
     _check_follows(folder, found.bundle)
+    check_emergency(found.bundle, newest_quorum(read_entries(folder)))
     _check_breakers(found.bundle)
     write_text(bundle_path(folder, found.bundle.head.number), content)
     head = found.bundle.head

@@ -246,9 +246,14 @@ def request_reenabling(
         tenant = "" if run is None else record_owner(run).tenant
         by, signed = sign_allowed(open_access(shared), requester, statement, scope_resource(scope, tenant))
         shared = shared if run is None else None
-    if parse_scope(scope) == FIRM and not breaker:
-        remove_stop_file(_control_folder(run, shared))
-    return _send(run, shared, replace(request, by=by, signed=signed))
+    folder = _control_folder(run, shared)
+    was_there = parse_scope(scope) == FIRM and not breaker and remove_stop_file(folder)
+    try:
+        return _send(run, shared, replace(request, by=by, signed=signed))
+    except DependencyUnavailable:
+        if was_there:  # nothing says that the stop has ended
+            leave_stop_file(folder)
+        raise
 
 
 def _checked(scope: str, by: str, why: str) -> int:

@@ -21,6 +21,7 @@ from htfi.pipeline.intake.reorder import LEAP_NS, NO_LEAP_NS
 from htfi.pipeline.intake.source import OrderedSource, RowReader
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.ports import Position, RowQuarantine
+from htfi.wiring.market_data import fix_source, is_fix, open_fix_source
 
 STDIN = "-"
 _POLLING_KEYS = ("every", "agent", "tickers")  # may change during a run
@@ -40,7 +41,8 @@ class SourceInfo:
 
 
 def resolve(paths: Sequence[str], mapping: Path | None = None, **defaults: str) -> list[SourceSpec]:
-    """The sources that a command line names: PATH, NAME=PATH, ws://…, http(s)://… or '-', with the mapping's settings.
+    """The sources that a command line names, with the mapping's settings: PATH, NAME=PATH, ws://…, http(s)://…,
+    fix://… or '-'.
 
     Without paths all sources of the mapping are opened; with paths only those, each with the settings of the
     source that has its name or its file's name. `defaults` fill in what neither states (zone, tolerance …).
@@ -142,6 +144,8 @@ def table_events(
 def _open_live(spec: SourceSpec, inbox: Inbox, stdin: int, context: FeedContext) -> LiveReader:
     if spec.stdin:
         return LiveReader(spec, inbox, StdinReceiver(inbox, stdin))
+    if is_fix(spec.url):
+        return open_fix_source(spec, inbox, context.notify)
     feed = live_feed(spec)
     return LiveReader(spec, inbox, feed.open_receiver(spec, inbox, context), feed.ROWS())
 
@@ -166,6 +170,8 @@ def _sorted_if_needed(reader: FileReader, spec: SourceSpec, inbox: Path, block_r
 
 
 def _named(text: str, mapped: Sequence[SourceSpec]) -> SourceSpec:
+    if text.startswith("fix:") and not is_fix(text):
+        raise InvalidInput(f"'{text}': a FIX session is written fix://FILE")
     name, found, path = text.partition("=")
     if found and any(spec.name == name for spec in mapped):
         return _at(next(spec for spec in mapped if spec.name == name), path)
@@ -197,7 +203,9 @@ def _complete(spec: SourceSpec, defaults: dict[str, str]) -> SourceSpec:
         raise InvalidInput(
             f"source '{spec.name}' has no path, url or stdin: state one, or name its file as {spec.name}=PATH"
         )
-    if spec.url:
+    if is_fix(spec.url):
+        spec = fix_source(spec)
+    elif spec.url:
         live_feed(spec).check(spec)
     if spec.path:
         spec = replace(spec, format=format_of(spec))
@@ -235,4 +243,6 @@ def _to_stderr(line: str) -> None:
 
 
 def _host(url: str) -> str:
+    if is_fix(url):
+        return Path(url).stem
     return url.split("//", 1)[1].split("/", 1)[0].replace(":", "-") or url

@@ -30,13 +30,13 @@ SIGNING_KEY = "signing.key"
 
 
 def open_ledger(
-    folder: Path, *, origin: str, durable: bool = True, database: str = DATABASE
+    folder: Path, *, origin: str, durable: bool = True, database: str = DATABASE, wait_s: float = 0.0
 ) -> TransparencyLog:
     """The folder's ledger, or the log in another `database`, for appending; made at first, with its own signing key.
 
     `origin` names the log in its checkpoints, in a form such as example.com/desk. Without `durable` an append
-    does not wait for the disk: for measurements only.
-    Raises: InvalidInput, IntegrityError, LedgerUnavailable (also where another process appends to it).
+    does not wait for the disk: for measurements only. Where another process appends to it, it waits `wait_s` at most.
+    Raises: InvalidInput, IntegrityError, LedgerUnavailable (also where the other process goes on).
     """
     check_key_name(origin)
     try:
@@ -44,7 +44,7 @@ def open_ledger(
     except OSError as error:
         raise LedgerUnavailable(f"cannot write to {folder}: {error.strerror}") from error
     path, key_path = folder / database, folder / SIGNING_KEY
-    lock = OwnerLock(path)
+    lock = OwnerLock(path, wait_s)
     try:
         if not path.exists():
             signer = load_key(key_path) if key_path.exists() else create_key(key_path, origin)

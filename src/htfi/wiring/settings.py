@@ -24,7 +24,7 @@ import msgspec
 from htfi.decoding.config import DecodingConfig, EdgeConfig, VerificationServerConfig
 from htfi.domain.errors import InvalidInput
 from htfi.domain.order_limits import OrderLimits
-from htfi.domain.settings import check_values
+from htfi.domain.settings import check_keys, check_values
 from htfi.execution.algorithms.config import AlgorithmConfig
 from htfi.execution.config import TradingConfig
 from htfi.forecasting.config import ForecastConfig
@@ -201,9 +201,10 @@ def with_venues(settings: Settings, file: Path) -> Settings:
     for name, values in listed.items():
         if not isinstance(values, dict):
             raise InvalidInput(f"{file}: '{name}' must be a table of a venue, such as [{name}]")
-        unknown = next((key for key in cast("dict[str, Any]", values) if key not in known), None)
-        if unknown is not None:
-            raise InvalidInput(f"{file}: {name}: unknown key '{unknown}': the keys are {', '.join(known)}")
+        try:
+            check_keys(name, cast("dict[str, Any]", values), known)
+        except InvalidInput as error:
+            raise InvalidInput(f"{file}: {error}") from error
     if not listed:
         raise InvalidInput(f"{file}: no venue: write a table for each, such as [XNYS]")
     return override(settings, "venue", str(file), by_name=listed)
@@ -350,8 +351,7 @@ def _with_new_names(tables: dict[str, Any], origin: str) -> dict[str, dict[str, 
     renamed: dict[str, dict[str, Any]] = {}
     for table, values in tables.items():
         name = EARLIER_NAMES.get(table, table)
-        if name not in _TABLES:
-            raise InvalidInput(f"{origin}: unknown table '{table}': the tables are {', '.join(_TABLES)}")
+        check_keys(origin, [name], _TABLES, "table")
         if not isinstance(values, dict):
             raise InvalidInput(f"{origin}: '{table}' must be a table, such as [{name}]")
         known = renamed.setdefault(name, {})
@@ -419,9 +419,9 @@ def _overlay_table(table: str, settings: Any, values: dict[str, Any], origin: st
                 raise InvalidInput(
                     f"{origin}: {table}.{key} is not a setting: it is fixed at {_toml(fixed)}; remove it"
                 )
-            raise InvalidInput(f"{origin}: {table}: unknown key '{key}': the keys are {', '.join(known)}")
     kind = cast("type[Any]", type(settings))
     try:
+        check_keys(table, values, known)
         check_values(table, kind, values)
         return msgspec.convert({**asdict(settings), **values}, kind)
     except InvalidInput as error:

@@ -1,21 +1,16 @@
 """Opens the venue that a run's orders go to: the simulated one inside the process, or one behind a FIX session.
 
-A FIX session outlives runs. A run notes once, in fix.json, what its ClOrdIDs begin with and where it began in the
-session's journal, so that it knows its own messages when it goes on.
+A run notes once, in fix.json, what its ClOrdIDs begin with and where it began in the session's journal, so that it
+knows its own messages when it goes on.
 """
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from secrets import token_hex
-from typing import TYPE_CHECKING
-
-import msgspec
 
 from htfi.adapters.stores.order_log import ORDERS
-from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
-from htfi.domain.files import write_atomically
+from htfi.domain.errors import InvalidInput
 from htfi.domain.orders import MassCancelRequest
 from htfi.execution.order_routing.venues import VenueTerms
 from htfi.execution.turns import RecordedEvents, RunTurn
@@ -23,13 +18,10 @@ from htfi.pipeline.trading import TradedVenue
 from htfi.simulation.venue.config import ListedVenueConfig, SimulatedVenueConfig
 from htfi.simulation.venue.several import SimulatedVenues
 from htfi.simulation.venue.simulated import SimulatedVenue
+from htfi.wiring.run_on_session import read_noted, run_on
 from htfi.wiring.settings import Settings
 
-if TYPE_CHECKING:  # a run on paper loads no sockets
-    from htfi.adapters.fix.session_thread import JournalPlace, SessionThread
-
 FIX_FILE = "fix.json"  # of a run that trades through FIX
-_PREFIX_BYTES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +34,6 @@ class OpenVenue:
     terms: tuple[VenueTerms, ...]
     cancels: Callable[[int], Sequence[MassCancelRequest]] = lambda _: ()
     cancels_at_end: bool = False
-
-
-class RunOnSession(msgspec.Struct, frozen=True):
-    """What fix.json holds: the session, the run's prefix, and where the run began in the journal."""
-
-    session: str
-    journal: str
-    prefix: str
-    num_files: int
-    next_out: int
-    next_in: int
 
 
 @contextmanager
@@ -82,14 +63,16 @@ def open_venue(
         raise InvalidInput(f"{venue_file}: session.initiator is false: a run connects to its venue")
     if not endpoint.port:
         raise InvalidInput(f"{venue_file}: port is missing: give the venue's")
-    if endpoint.orders.send_prices and endpoint.session.reset_on_logon:
-        raise InvalidInput(f"{venue_file}: orders.send_prices goes without session.reset_on_logon")
+    if endpoint.orders.is_simulated and endpoint.session.reset_on_logon:
+        raise InvalidInput(
+            f"{venue_file}: orders.send_prices and shares_clock go without session.reset_on_logon"
+        )
     session = SessionThread(endpoint)
     try:
-        run = _run_on(folder, session)
+        run = run_on(folder / FIX_FILE, session)
         sent = session.start(JournalPlace(run.num_files, run.next_out, run.next_in))
         orders = VenueOrders(session.dictionary, run.prefix)
-        if endpoint.orders.send_prices:
+        if endpoint.orders.is_simulated:
             yield OpenVenue(SteppedVenueLink(session, orders, sent), (VenueTerms(settings.trading.venue),))
         else:
             link = LiveVenueLink(settings.trading.venue, session, orders, sent, recorded, turn)
@@ -139,38 +122,4 @@ def _terms(name: str, config: SimulatedVenueConfig) -> VenueTerms:
 def run_prefix(folder: Path) -> str:
     """What the ClOrdIDs of a run's orders begin with; empty of a run on paper. Raises: IntegrityError."""
     path = folder / FIX_FILE
-    return _noted(path).prefix if path.exists() else ""
-
-
-def _noted(path: Path) -> RunOnSession:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=RunOnSession)
-    except OSError as error:
-        raise DependencyUnavailable(f"{path}: {error.strerror or error}") from error
-    except msgspec.DecodeError as error:
-        raise IntegrityError(f"{path} was altered: {error}: restore it from a copy") from error
-
-
-def _run_on(folder: Path, session: "SessionThread") -> RunOnSession:
-    """What the run has noted of its session, or notes now.
-
-    Raises: DependencyUnavailable, IntegrityError, InvalidInput.
-    """
-    path, endpoint = folder / FIX_FILE, session.endpoint
-    name = f"{endpoint.session.sender}-{endpoint.session.target}"
-    journal = str(Path(endpoint.journal).absolute())
-    if path.exists():
-        noted = _noted(path)
-        if (noted.session, noted.journal) != (name, journal):
-            raise InvalidInput(
-                f"{folder} trades by the FIX session {noted.session} with the journal {noted.journal}: "
-                "give its file, or use a new folder"
-            )
-        return noted
-    place: JournalPlace = session.place()
-    noted = RunOnSession(name, journal, f"{token_hex(_PREFIX_BYTES)}-", *place)
-    try:
-        write_atomically(path, msgspec.json.encode(noted))
-    except OSError as error:
-        raise DependencyUnavailable(f"{path}: {error.strerror or error}") from error
-    return noted
+    return read_noted(path).prefix if path.exists() else ""

@@ -1,136 +1,42 @@
-"""`htfi venue serve`: the simulated venue as FIX acceptor of one client, which a killed process takes up again.
+"""`htfi venue serve`: the simulated venue as FIX acceptor of one client, with prices of its own where it has files.
 
-What the client has sent is in the journal and gives the same answers again; those that were sent already are compared,
-the rest are sent at the next logon. When the connection broke is noted beside it, since what is open is cancelled then.
+A killed process takes it up again.
 """
 
 import asyncio
-import os
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from htfi.adapters.fix.connections import Acceptor
 from htfi.adapters.fix.journal import MessageJournal
 from htfi.adapters.fix.runner import SessionRunner
-from htfi.adapters.fix.settings import FixEndpoint, read_endpoint
-from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
-from htfi.domain.files import open_private
+from htfi.adapters.fix.settings import FixEndpoint, market_data_endpoint, read_endpoint
+from htfi.domain.counts import counted
+from htfi.domain.errors import InvalidInput
 from htfi.execution.fix.dictionary import Dictionary, load_dictionary
-from htfi.execution.fix.events import NotSent
-from htfi.execution.fix.messages import FixMessage, decode
-from htfi.execution.fix.order_codes import Composed
 from htfi.execution.instruments import Instrument, instrument_of
 from htfi.simulation.venue.fix_venue import FixVenue
+from htfi.wiring.served_venue import ServedVenue
 from htfi.wiring.settings import Settings
-
-INTERRUPTIONS = "interruptions.txt"  # after how many received messages the connection broke, a line each
-
-
-class ServedVenue:
-    """The application of the session: what the venue answers, sent once each."""
-
-    def __init__(
-        self,
-        venue: FixVenue,
-        journal: MessageJournal,
-        dictionary: Dictionary,
-        show: Callable[[str], None],
-        *,
-        cancel_on_disconnect: bool,
-    ) -> None:
-        """Raises: IntegrityError where the journal holds other answers than follow from what it received."""
-        self._venue, self._dictionary, self._show = venue, dictionary, show
-        self._cancel_on_disconnect = cancel_on_disconnect
-        self._path = journal.folder / INTERRUPTIONS
-        self._unsent: deque[Composed] = deque()
-        self._num_received = 0
-        self._is_first_logon = True
-        self._make_again(journal)
-
-    def on_logon(self, runner: SessionRunner) -> None:
-        """Send what is left; cancel first what was open when the connection broke."""
-        self._show(f"{runner.settings.target} has logged on")
-        if self._cancel_on_disconnect and self._venue.has_open_orders:
-            self._note_interruption()
-            self._unsent.extend(self._venue.interrupt())
-        self._send(runner)
-
-    def on_message(self, runner: SessionRunner, message: FixMessage) -> None:
-        """Answer a message of the client."""
-        self._num_received += 1
-        if message.msg_type in ("D", "F", "G", "q"):
-            self._show(_words(message))
-        self._unsent.extend(self._venue.handle(message))
-        self._send(runner)
-
-    def on_disconnect(self, runner: SessionRunner, why: str) -> None:
-        """The client is gone."""
-        self._show(f"{runner.settings.target} has gone: {why}")
-
-    def _send(self, runner: SessionRunner) -> None:
-        while self._unsent and runner.is_logged_on:
-            if isinstance(runner.send(*self._unsent[0]), NotSent):
-                return
-            kind, body = self._unsent.popleft()
-            if kind in ("8", "9"):
-                self._show(_report_words(dict(body)))
-
-    def _make_again(self, journal: MessageJournal) -> None:
-        sent = deque(journal.sent_since(0, 1))
-        interruptions = deque(self._interruptions())
-        for frame in journal.received_since(0, 1):
-            self._interrupt_again(interruptions)
-            self._num_received += 1
-            self._unsent.extend(self._venue.handle(self._decoded(frame)))
-        self._interrupt_again(interruptions)
-        while sent:
-            earlier = self._decoded(sent.popleft())
-            if not self._unsent or _essence(earlier.msg_type, earlier.by_tag) != _essence(
-                self._unsent[0][0], dict(self._unsent[0][1])
-            ):
-                raise IntegrityError(
-                    f"{journal.path}: the venue would answer otherwise than it did: the settings or the code changed "
-                    "since; use a new journal, and a new folder for the client's run"
-                )
-            self._unsent.popleft()
-
-    def _interrupt_again(self, interruptions: deque[int]) -> None:
-        while interruptions and interruptions[0] == self._num_received:
-            interruptions.popleft()
-            self._unsent.extend(self._venue.interrupt())
-
-    def _interruptions(self) -> list[int]:
-        try:
-            lines = self._path.read_text().split("\n")[:-1] if self._path.exists() else []
-            return [int(line) for line in lines]
-        except OSError as error:
-            raise DependencyUnavailable(f"{self._path}: cannot be read: {error.strerror}") from error
-        except ValueError as error:
-            raise IntegrityError(f"{self._path} was altered: restore it from a copy") from error
-
-    def _note_interruption(self) -> None:
-        try:
-            file = open_private(self._path, os.O_WRONLY | os.O_APPEND)
-            try:
-                os.write(file, f"{self._num_received}\n".encode())
-                os.fdatasync(file)
-            finally:
-                os.close(file)
-        except OSError as error:
-            raise DependencyUnavailable(f"{self._path}: cannot be written: {error.strerror}") from error
-
-    def _decoded(self, frame: bytes) -> FixMessage:
-        message = decode(frame, self._dictionary)
-        assert isinstance(message, FixMessage), "the journal holds what was sent or checked"
-        return message
+from htfi.wiring.venue_prices import PriceFiles, PricePublisher
 
 
 class VenueServer:
     """A simulated venue that listens. `close` ends `serve`."""
 
-    def __init__(self, endpoint: FixEndpoint, settings: Settings, show: Callable[[str], None]) -> None:
-        """Raises: DependencyUnavailable where another process has the journal; IntegrityError."""
+    def __init__(
+        self,
+        endpoint: FixEndpoint,
+        settings: Settings,
+        show: Callable[[str], None],
+        files: PriceFiles | None = None,
+        pace: float | None = None,
+    ) -> None:
+        """`files` are the venue's own prices, published at the `pace`.
+
+        Raises: DependencyUnavailable where another process has the journal; IntegrityError.
+        """
         self._endpoint = endpoint
         self._show = show
         dictionary = load_dictionary(endpoint.session.dictionary_name)
@@ -140,22 +46,49 @@ class VenueServer:
             return instrument_of(settings.trading.terms(symbol, 0))
 
         self.name = settings.trading.venue
-        venue = FixVenue(self.name, settings.venue, terms, dictionary)
+        shares_clock = endpoint.orders.shares_clock
+        venue = FixVenue(
+            self.name,
+            settings.venue,
+            terms,
+            dictionary,
+            None if files is None else partial(files.prices, "trade"),
+            shares_clock=shares_clock,
+        )
+        self.prices_words = ""
+        self._publisher, self._price_runner = self._open_prices(files, dictionary, pace)
+        own_clock = None
+        if files is not None and self._publisher is not None and not shares_clock:
+            own_clock = files, self._publisher
         served = ServedVenue(
             venue,
             self._journal,
             dictionary,
             show,
             cancel_on_disconnect=endpoint.orders.cancel_on_disconnect,
+            own_clock=own_clock,
         )
         self._runner = SessionRunner(endpoint.session, self._journal, served)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_closed: asyncio.Event = asyncio.Event()
 
+    def _open_prices(
+        self, files: PriceFiles | None, dictionary: Dictionary, pace: float | None
+    ) -> tuple[PricePublisher | None, SessionRunner | None]:
+        """The session for prices, where the venue has some."""
+        if files is None:
+            return None, None
+        endpoint = market_data_endpoint(self._endpoint)
+        journal = MessageJournal(Path(endpoint.journal), sync=False)
+        publisher = PricePublisher(files, journal, dictionary, self._show, pace)
+        return publisher, SessionRunner(endpoint.session, journal, publisher)
+
     def serve(self) -> None:
         """Listen until `close`. Raises: DependencyUnavailable."""
         asyncio.run(self._serve())
         self._journal.close()
+        if self._price_runner is not None:
+            self._price_runner.journal.close()
 
     def close(self) -> None:
         """Log out and end."""
@@ -164,53 +97,54 @@ class VenueServer:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        acceptor = Acceptor([self._runner], self._endpoint.tls)
+        runners = [one for one in (self._runner, self._price_runner) if one is not None]
+        acceptor = Acceptor(runners, self._endpoint.tls)
         port = await acceptor.listen(self._endpoint.host, self._endpoint.port)
         session = self._endpoint.session
         self._show(
             f"venue {self.name} is ready at {self._endpoint.host}:{port} for {session.target} by {session.version}, "
-            f"as {session.sender}"
+            f"as {session.sender}{self.prices_words}"
         )
-        await self._is_closed.wait()
+        tasks: set[asyncio.Task[object]] = {asyncio.create_task(self._is_closed.wait())}
+        if self._publisher is not None:
+            tasks.add(asyncio.create_task(self._publisher.run()))
+        done, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in left:
+            task.cancel()
         await acceptor.close()
+        for task in done:
+            task.result()
 
 
-def open_venue_server(path: Path, settings: Settings, show: Callable[[str], None]) -> VenueServer:
-    """The venue of a TOML file, not listening yet. Raises: InvalidInput, DependencyUnavailable, IntegrityError."""
+def open_venue_server(
+    path: Path,
+    settings: Settings,
+    show: Callable[[str], None],
+    files: Sequence[str] = (),
+    mapping: Path | None = None,
+    pace: float | None = None,
+) -> VenueServer:
+    """The venue of a TOML file, not listening yet, with the prices of files where they are named.
+
+    Raises: InvalidInput, DependencyUnavailable, IntegrityError.
+    """
     endpoint = read_endpoint(path)
     if endpoint.session.initiator:
         raise InvalidInput(f"{path}: session.initiator is true: a venue accepts, so say initiator = false")
-    return VenueServer(endpoint, settings, show)
-
-
-def _essence(kind: str, fields: dict[int, str]) -> tuple[str, ...]:
-    """What makes two of the venue's messages the same."""
-    return kind, *(fields.get(tag, "") for tag in (11, 17, 150, 262, 55, 32, 31, 14))
-
-
-def _words(message: FixMessage) -> str:
-    kinds = {"D": "new order", "F": "cancel", "G": "replace", "q": "mass cancel"}
-    side = {"1": "buy", "2": "sell", "5": "sell short"}.get(message.get(54), "")
-    what = " ".join(part for part in (side, message.get(38), message.get(55)) if part)
-    return f"{kinds[message.msg_type]} {message.get(11)}: {what}" + (
-        f" at {message.get(44)}" if message.get(44) else ""
-    )
-
-
-def _report_words(fields: dict[int, str]) -> str:
-    kinds = {
-        "0": "acknowledged",
-        "4": "canceled",
-        "5": "replaced",
-        "8": "rejected",
-        "C": "expired",
-        "H": "busted",
-    }
-    name = fields.get(11, "")
-    if 434 in fields:
-        return f"refused {name}: {fields.get(58, '')}"
-    if fields.get(150) == "F":
-        return f"filled {name}: {fields.get(32)} {fields.get(55)} at {fields.get(31)}"
-    return f"{kinds.get(fields.get(150, ''), 'reported')} {name}" + (
-        f": {fields[58]}" if 58 in fields else ""
-    )
+    if not files and mapping is None:
+        if endpoint.market_data is not None or endpoint.orders.shares_clock:
+            raise InvalidInput(
+                f"{path}: market_data and orders.shares_clock are for a venue with prices of its own: name their files"
+            )
+        return VenueServer(endpoint, settings, show)
+    if endpoint.market_data is None or market_data_endpoint(endpoint).journal == endpoint.journal:
+        raise InvalidInput(
+            f"{path}: market_data.target is missing: prices go over a session of their own, to another client's name"
+        )
+    if endpoint.orders.send_prices:
+        raise InvalidInput(f"{path}: orders.send_prices is for a venue without prices: leave it out")
+    prices = PriceFiles(files, mapping, Path(market_data_endpoint(endpoint).journal) / "prices")
+    server = VenueServer(endpoint, settings, show, prices, pace)
+    symbols = ", ".join(list(prices.symbols)[:5]) + (" …" if len(prices.symbols) > 5 else "")
+    server.prices_words = f"; it publishes {counted(sum(prices.symbols.values()), 'price')} of {symbols}"
+    return server

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import ssl
 from collections.abc import Iterable
 
@@ -81,7 +82,12 @@ class _Accepted(_Connection):
         if self._transport is None or self._transport.is_closing():
             return
         if runner is None or runner.is_connected:
-            self.end(f"{key} is {'logged on already' if runner else 'no session here'}")
+            who = (
+                "what came first"
+                if key is None
+                else f"a Logon of {key.target} to {key.sender} by {key.begin_string}"
+            )
+            self.end(f"{who}: {'it is logged on already' if runner else 'there is no such session here'}")
             return
         self._forget_timeout()
         self.runner = runner
@@ -120,7 +126,10 @@ class Acceptor:
         try:
             self._server = await loop.create_server(lambda: _Accepted(self), host, port, ssl=self._context)
         except OSError as error:
-            raise DependencyUnavailable(f"cannot listen on {host}:{port}: {error.strerror}") from error
+            why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+            raise DependencyUnavailable(
+                f"cannot listen on {host}:{port}: {why}: choose another address or port, or end who listens there"
+            ) from error
         return int(self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
@@ -143,21 +152,25 @@ class Initiator:
         self._endpoint = endpoint
         self._context = None if endpoint.tls is None else tls_context(endpoint.tls, is_acceptor=False)
         self._is_closed = asyncio.Event()
+        self.problem = ""  # what keeps it from connecting
 
     async def run(self) -> None:
         """Until `close`. What keeps it from connecting is in the log."""
-        wait_s, problem = self._endpoint.reconnect_s, ""
+        wait_s = self._endpoint.reconnect_s
         while not self._is_closed.is_set():
             try:
                 connection = await self._connect()
                 if self._is_closed.is_set():
                     self.runner.log_out()
+                wait_s, self.problem = self._endpoint.reconnect_s, ""
                 await connection.ended
-                wait_s, problem = self._endpoint.reconnect_s, ""
             except (OSError, TimeoutError, ssl.SSLError) as error:
-                if str(error) != problem:  # the same one again and again is in the log once
-                    problem = str(error)
-                    _LOG.warning("%s:%s: cannot connect: %s", self._endpoint.host, self._endpoint.port, error)
+                problem = _words_of(error)
+                if problem != self.problem:  # the same one again and again is in the log once
+                    self.problem = problem
+                    _LOG.warning(
+                        "%s:%s: cannot connect: %s", self._endpoint.host, self._endpoint.port, problem
+                    )
             try:
                 await asyncio.wait_for(self._is_closed.wait(), wait_s)
             except TimeoutError:
@@ -184,3 +197,16 @@ class Initiator:
             _CONNECT_TIMEOUT_S,
         )
         return connection
+
+
+def _words_of(error: Exception) -> str:
+    """Why there is no connection, in words."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate does not hold: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error.reason or error}"
+    if isinstance(error, TimeoutError):
+        return "it does not answer"
+    if isinstance(error, OSError) and error.errno and error.strerror:
+        return error.strerror if "Connect call failed" not in error.strerror else os.strerror(error.errno)
+    return str(error) or type(error).__name__

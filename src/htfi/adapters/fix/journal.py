@@ -39,7 +39,6 @@ class MessageJournal:
         self._pending: list[bytes] = []
         self._num_pending_bytes = 0
         self._sent: dict[int, _Place] = {}
-        self._received: dict[int, _Place] = {}
         try:
             make_private(folder)
             self._lock = open_private(folder / "owner.lock", os.O_RDWR)
@@ -71,7 +70,7 @@ class MessageJournal:
 
     def add_received(self, number: int, frame: bytes) -> None:
         """A message that the application is given."""
-        self._received[number] = self._add(_RECEIVED, number, frame)
+        self._add(_RECEIVED, number, frame)
         self.next_in = number + 1
 
     def add_expected(self, number: int) -> None:
@@ -103,9 +102,6 @@ class MessageJournal:
         self._pending.clear()
         self._num_pending_bytes = 0
         self._sent = {number: place for number, place in self._sent.items() if place.offset < self._num_bytes}
-        self._received = {
-            number: place for number, place in self._received.items() if place.offset < self._num_bytes
-        }
         self.next_out, self.next_in = self._written
 
     def reset(self) -> None:
@@ -119,7 +115,6 @@ class MessageJournal:
                 raise DependencyUnavailable(f"{self.path}: cannot be renamed: {error.strerror}") from error
             os.close(self._file)
             self._sent.clear()
-            self._received.clear()
             self._open()
             sync_folder(self.folder)
 
@@ -129,10 +124,11 @@ class MessageJournal:
 
     def received(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
         """Messages for the application since the numbers began, those after a number: for what it lost in a crash."""
-        for number in sorted(self._received):
-            frame = self._frame(self._received[number])
-            if number > after and frame is not None:
-                yield number, frame
+        self.flush()
+        data = self.path.read_bytes()
+        for kind, number, place in _records(data, self.path):
+            if kind == _RECEIVED and number > after:
+                yield number, data[place.offset : place.offset + place.num_bytes]
 
     @property
     def num_files(self) -> int:
@@ -207,7 +203,6 @@ class MessageJournal:
                     self._sent[number] = place
             elif kind == _RECEIVED:
                 self.next_in = number + 1
-                self._received[number] = place
             else:
                 self.next_in = number
             end = place.offset + place.num_bytes

@@ -28,6 +28,7 @@ from htfi.execution.fix.messages import Fields, FixMessage
 from htfi.execution.fix.session import next_deadline_ns
 
 _MAX_CLOCK_DRIFT_NS = 50 * NS_PER_MS
+_CHECK = "check sender, target, TLS and clock of both sides, and that no other process is it"
 
 
 class Application(Protocol):
@@ -89,6 +90,16 @@ class SessionRunner:
         return self._driver.state.phase is ConnectionPhase.LOGGED_ON
 
     @property
+    def num_unsent_bytes(self) -> int:
+        """Bytes that the connection has not taken yet."""
+        size = getattr(self._transport, "get_write_buffer_size", None)
+        return 0 if size is None else int(size())
+
+    def watch_refused(self, on_refused: Callable[[str, bytes], None]) -> None:
+        """Tell of each message that comes and is refused by the session: why, and its bytes."""
+        self._driver.on_refused = on_refused
+
+    @property
     def next_out(self) -> int:
         return self._driver.state.next_out
 
@@ -117,6 +128,8 @@ class SessionRunner:
         """The connection has ended."""
         if self._transport is None:
             return
+        if self._driver.state.phase is ConnectionPhase.LOGON_AWAITED:
+            why += f" before the logon: {_CHECK}"
         self._transport = None
         self._perform(Disconnected(self._now()))
         self._driver.outgoing.clear()

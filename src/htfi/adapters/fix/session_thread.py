@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,9 +43,10 @@ class SessionThread:
         """Raises: DependencyUnavailable where another process owns the session; IntegrityError; InvalidInput."""
         self.endpoint = endpoint
         self.dictionary: Dictionary = load_dictionary(endpoint.session.dictionary_name)
-        self.num_interruptions = 0  # logons after the first of all
+        self.num_logons: int = 0
+        self.num_interruptions: int = 0  # logons after the first of all
         self._journal = MessageJournal(
-            Path(endpoint.journal), sync=endpoint.sync and not endpoint.orders.send_prices
+            Path(endpoint.journal), sync=endpoint.sync and not endpoint.orders.is_simulated
         )
         self._runner = SessionRunner(endpoint.session, self._journal, self, self._may_resend)
         self._initiator = Initiator(endpoint, self._runner)
@@ -69,10 +71,13 @@ class SessionThread:
         """Where the journal is now. To be asked before the start."""
         return JournalPlace(self._journal.num_files, self._journal.next_out, self._journal.next_in)
 
-    def start(self, since: JournalPlace) -> list[FixMessage]:
-        """Connect; the messages of ours that were sent since a place. Those received since then come again."""
+    def start(self, since: JournalPlace, num_handled: int = 0) -> list[FixMessage]:
+        """Connect; the messages of ours that were sent since a place. Those received since then come again, but for
+        the first that were handled.
+        """
         sent = [self._decoded(frame) for frame in self._journal.sent_since(*since[:2])]
-        self._incoming.extend(self._decoded(frame) for frame in self._journal.received_since(*since[::2]))
+        received = islice(self._journal.received_since(*since[::2]), num_handled, None)
+        self._incoming.extend(self._decoded(frame) for frame in received)
         self._has_logged_on = bool(sent)
         self._thread.start()
         return sent
@@ -99,6 +104,16 @@ class SessionThread:
             self._wait(lambda: bool(self._incoming), wait_s)
             return self._incoming.popleft() if self._incoming else None
 
+    def take_messages(self, max_num: int, wait_s: float) -> list[FixMessage]:
+        """The next messages for the application, as many as have come by then. Raises: DependencyUnavailable."""
+        with self._changed:
+            self._wait(lambda: bool(self._incoming), wait_s)
+            return [self._incoming.popleft() for _ in range(min(max_num, len(self._incoming)))]
+
+    def watch_refused(self, on_refused: Callable[[str, bytes], None]) -> None:
+        """Tell of each message that comes and is refused by the session; on the session's thread."""
+        self._runner.watch_refused(on_refused)
+
     def wait_for_logon(self, wait_s: float) -> bool:
         """Whether messages can be sent, by then. Raises: DependencyUnavailable."""
         with self._changed:
@@ -108,7 +123,14 @@ class SessionThread:
     @property
     def why_down(self) -> str:
         """Why messages cannot be sent, in words; empty where they can."""
-        return "" if self._runner.is_logged_on else self._why_down
+        if self._runner.is_logged_on:
+            return ""
+        return f"cannot connect: {self._initiator.problem}" if self._initiator.problem else self._why_down
+
+    @property
+    def last_end(self) -> str:
+        """Why the connection ended last."""
+        return self._why_down
 
     def close(self) -> None:
         """Log out and end the thread."""
@@ -122,6 +144,7 @@ class SessionThread:
     def on_logon(self, runner: SessionRunner) -> None:
         del runner
         with self._changed:
+            self.num_logons += 1
             self.num_interruptions += self._has_logged_on
             self._has_logged_on = True
             self._changed.notify_all()
@@ -143,7 +166,7 @@ class SessionThread:
         message = self._decoded(frame)
         sent_ns = parse_timestamp(message.get(52)) or 0
         max_age_ns = self.endpoint.orders.max_resend_age_s * NS_PER_S
-        if self.endpoint.orders.send_prices or message.msg_type not in ("D", "G"):
+        if self.endpoint.orders.is_simulated or message.msg_type not in ("D", "G"):
             return True
         if time.time_ns() - sent_ns <= max_age_ns:
             return True

@@ -31,14 +31,14 @@ from htfi.execution.fix.events import NotSent
 from htfi.execution.fix.market_messages import read_snapshot
 from htfi.execution.fix.messages import FixMessage
 from htfi.execution.fix.order_codes import Composed, Unreadable
-from htfi.execution.fix.price_messages import exact_time, price_message
+from htfi.execution.fix.price_messages import NO_PRICE, exact_time, price_message
 from htfi.execution.fix.venue_orders import NOT_SENT, VenueOrders
 from htfi.execution.instruments import Instrument
 from htfi.execution.market_view import MarketView
 from htfi.execution.ports import VenueRequest
 from htfi.execution.turns import RecordedEvents, RunTurn
 
-CLOCK = "T"  # begins the MDReqID (262) that states an instant to the simulated venue
+CLOCK = "T"  # begins the MDReqID (262) that states an instant to the simulated venue, and its newest price after a dot
 
 
 class LiveVenueLink:
@@ -64,7 +64,7 @@ class LiveVenueLink:
         self._markets: deque[MarketSnapshot] = deque()
         self._events: deque[OrderEvent] = deque()
         self._refusals: list[OrderEvent] = []
-        self._answers_by_s = 0.0
+        self._answers_by_s: dict[str, float] = {}  # until when a request's answer is waited for, by ClOrdID
         self._num_handled = 0
 
     def list_instrument(self, instrument: Instrument) -> None:
@@ -100,7 +100,7 @@ class LiveVenueLink:
             self._refuse(request, f"{self._session.name} is down: {self._session.why_down}")
             return
         self._orders.note_number(number, cl_ord_id)
-        self._answers_by_s = time.monotonic() + self._settings.answer_wait_s
+        self._answers_by_s[cl_ord_id] = time.monotonic() + self._settings.answer_wait_s
 
     def next(self, until_ns: int) -> OrderEvent | None:
         """Market data, then what this turn of the run has recorded, then what has come; waits for open answers."""
@@ -154,12 +154,21 @@ class LiveVenueLink:
 
     def _next_event(self, *, wait: bool) -> OrderEvent | None:
         while not self._events:
-            left_s = self._answers_by_s - time.monotonic() if wait and self._orders.num_unanswered else 0.0
-            message = self._session.next_message(max(0.0, left_s))
+            message = self._session.next_message(self._left_s() if wait else 0.0)
             if message is None:
                 return None
             self._events.extend(self._orders.read(message))
         return self._events.popleft()
+
+    def _left_s(self) -> float:
+        """How long an answer is still waited for: each request's once, whether or not it comes."""
+        now_s = time.monotonic()
+        self._answers_by_s = {
+            one: by_s
+            for one, by_s in self._answers_by_s.items()
+            if by_s > now_s and self._orders.is_unanswered(one)
+        }
+        return max(self._answers_by_s.values(), default=now_s) - now_s
 
     def _stamped(self, event: OrderEvent, at_ns: int) -> OrderEvent:
         turn = self._turn.number
@@ -178,7 +187,7 @@ class SteppedVenueLink:
         self._settings = session.endpoint.orders
         self._sent = deque(sent)  # by earlier processes
         self._num_posted = 0
-        self._symbol = ""
+        self._symbol = self._newest_id = ""  # of the newest price
         self._asked_ns = 0
         self._is_asked_for = False  # whether something was sent since it was asked
         self._events: deque[OrderEvent] = deque()
@@ -187,8 +196,12 @@ class SteppedVenueLink:
         """The venue has the instruments of its own settings."""
 
     def observe(self, item: FeedItem) -> None:
-        """Send a price to the venue. Raises: DependencyUnavailable, IntegrityError."""
+        """Send a price to the venue, which may have published it. Raises: DependencyUnavailable, IntegrityError."""
         if isinstance(item, Quote | Trade | Bar):
+            if self._settings.shares_clock:
+                self._symbol, self._is_asked_for = item.symbol, True
+                self._newest_id = item.id or self._newest_id
+                return
             composed = price_message(item, self._session.dictionary)
             if composed is not None:
                 self._post(composed)
@@ -209,7 +222,7 @@ class SteppedVenueLink:
         return None
 
     def _ask(self, until_ns: int) -> None:
-        request_id = f"{CLOCK}{until_ns}"
+        request_id = f"{CLOCK}{until_ns}" + (f".{self._newest_id}" if self._newest_id else "")
         body = [
             (262, request_id),
             (263, "0"),
@@ -230,7 +243,13 @@ class SteppedVenueLink:
                     "start it again and run the same command again"
                 )
             if message.msg_type in ("W", "Y") and message.get(262) == request_id:
+                if message.msg_type == "Y" and message.get(58) != NO_PRICE:
+                    raise InvalidInput(f"{self._session.name}: {message.get(58)[:200]}")
                 return
+            if message.msg_type == "j" and message.get(372) == "W":
+                raise InvalidInput(
+                    f"{self._session.name}: {message.get(58)[:200]}: orders.send_prices is for a venue without any"
+                )
             if message.msg_type == "W":
                 snapshot = read_snapshot(message, self._session.dictionary)
                 if not isinstance(snapshot, Unreadable):
@@ -252,8 +271,8 @@ class SteppedVenueLink:
         number = posted(self._session, composed)
         if isinstance(number, NotSent):
             raise DependencyUnavailable(
-                f"{self._session.name} is down ({self._session.why_down}): start the venue with "
-                "`htfi venue serve` and run the same command again"
+                f"{self._session.name} is down ({self._session.why_down}): mend that, or start the venue with "
+                "`htfi venue serve`, and run the same command again"
             )
         return number
 

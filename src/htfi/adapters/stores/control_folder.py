@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,7 +89,8 @@ def remove_stop_file(folder: Path) -> bool:
 
 
 def _cannot_write(path: Path, error: OSError) -> DependencyUnavailable:
-    return DependencyUnavailable(f"{path}: {error.strerror or error}: check its folder's permissions")
+    advice = "free some space" if error.errno in (ENOSPC, EDQUOT, EFBIG) else "check its folder's permissions"
+    return DependencyUnavailable(f"{path}: {error.strerror or error}: {advice}")
 
 
 def read_requests(folder: Path) -> tuple[list[FolderRequest], list[str]]:

@@ -51,6 +51,7 @@ Examples:
   htfi run --map feeds.toml --out run1           a mapping of columns
   htfi run trades.parquet quotes.parquet --bar 1m
   tail -f ticks.jsonl | htfi run - --stdout      a live stream
+  htfi run fix://prices.toml --bar 1m            prices by FIX
   htfi run --pace 86400 --out run1               watch it, a day per second
   htfi run prices.csv news.jsonl --target models/target --draft models/draft
 

@@ -80,7 +80,10 @@ def reenable_command(
     what = f"breaker {breaker} of {scope}" if breaker else scope
     outcome = request_reenabling(folder, scope, by or "", why, breaker, shared=governance, key=key)
     who = f", by {by}" if by else ""
-    _report(outcome, f"re-enabled: {what}{who}: {why}", folder, governance)
+    done = (
+        "re-enabled" if outcome is ControlOutcome.LOGGED else "asked to re-enable"
+    )  # a run may refuse it yet
+    _report(outcome, f"{done}: {what}{who}: {why}", folder, governance)
 
 
 def _report(outcome: ControlOutcome, done: str, folder: Path | None, governance: Path | None) -> None:

@@ -30,6 +30,7 @@ Examples:
   htfi trade prices.csv news.jsonl --out trade1
   htfi trade prices.csv --settings desk.toml --out trade2
   htfi trade prices.csv --venue fix.toml --out trade3
+  htfi trade --venue fix.toml --bar 1m           prices by FIX as well
   htfi trade prices.csv --strategy trend         by past moves
   htfi trade quotes.csv --algorithm vwap --venues venues.toml
   htfi orders list trade1
@@ -55,7 +56,8 @@ SAMPLE_SYMBOLS = ["SPX", "IBM"]  # of the embedded sample; nobody can hold the V
     "venue_file",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="TOML file of a FIX session: orders go there, not to the simulated venue inside the run.",
+    help="TOML file of a FIX session: orders go there, not to the simulated venue inside the run; with a table "
+    "[market_data] prices come from there.",
 )
 @click.option(
     "--strategy",
@@ -102,6 +104,7 @@ def command(
     embedded sample.
     """
     from htfi.apps.cli.run import execute_run, served_settings
+    from htfi.wiring.market_data import prices_of
     from htfi.wiring.settings import override, with_venues
 
     served = served_settings(settings_file, governance, bar=bar, target=target, draft=draft)
@@ -114,6 +117,8 @@ def command(
         settings = override(settings, "trading", algorithm=algorithm)
     if venues_file is not None:
         settings = with_venues(settings, venues_file)
+    if venue_file is not None:
+        files = (*prices_of(venue_file), *files)
     if not files and mapping is None and "*" in settings.trading.symbols:
         settings = override(settings, "trading", symbols=SAMPLE_SYMBOLS)
     execute_run(

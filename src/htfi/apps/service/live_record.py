@@ -5,12 +5,11 @@ here is read from the ledger, so that no subscriber, however slow, holds memory:
 """
 
 import asyncio
-from array import array
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -29,9 +28,8 @@ T = TypeVar("T")
 class SeriesRecord:
     """A series' place in the record."""
 
-    indexes: "array[int]" = field(
-        default_factory=lambda: array("Q")
-    )  # of its decisions, as far as they are known
+    num: int = 0  # of its decisions that were read
+    newest_index: int = 0
     newest: RecordedLine | None = None  # that was released
     body: bytes | None = None  # of the newest, once somebody has asked for it
 
@@ -43,7 +41,6 @@ class LiveRecord:
         self.folder = folder
         self.series: dict[str, SeriesRecord] = {}
         self.size = 0  # the index of the next line
-        self.first_known = 0  # index of the first entry that was read
         self.failure: HtfiError | None = None
         self._kept: deque[bytes] = deque(maxlen=_NUM_KEPT)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="record reader")
@@ -55,7 +52,7 @@ class LiveRecord:
     def open(self) -> None:
         """Raises: as `ledger_size`."""
         loop = asyncio.get_running_loop()
-        self.first_known = self.size = max(ledger_size(self.folder) - _NUM_INDEXED, 0)
+        self.size = max(ledger_size(self.folder) - _NUM_INDEXED, 0)
 
         def deliver(lines: Sequence[RecordedLine]) -> None:
             with suppress(RuntimeError):  # the loop has ended
@@ -130,7 +127,7 @@ class LiveRecord:
             known = self.series.get(one.series)
             if known is None:
                 known = self.series[one.series] = SeriesRecord()
-            known.indexes.append(one.index)
+            known.num, known.newest_index = known.num + 1, one.index
             if one.decision is not None:
                 known.newest, known.body = one, None
         self._wake()

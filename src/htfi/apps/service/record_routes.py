@@ -52,8 +52,8 @@ async def list_series(request: Request) -> Response:
             series=name,
             symbol=name.rpartition("/")[0],
             interval=name.rpartition("/")[2],
-            num_decisions=len(known.indexes),
-            newest_index=known.indexes[-1],
+            num_decisions=known.num,
+            newest_index=known.newest_index,
             newest_released=None if known.newest is None else known.newest.index,
         )
         for name, known in sorted(record.series.items())

@@ -19,11 +19,12 @@ from htfi.execution.fix.events import (
     LoggedOn,
     Note,
     NotSent,
+    Received,
     Resend,
     ResetNumbers,
     SendMessage,
 )
-from htfi.execution.fix.messages import FixMessage
+from htfi.execution.fix.messages import FixMessage, decode
 from htfi.execution.fix.resending import resend_frames
 from htfi.execution.fix.session import advance, initial_state
 
@@ -74,6 +75,8 @@ class SessionDriver:
         self.refusal: NotSent | None = None  # of the newest request to send
         self._journal = journal
         self._may_resend = may_resend
+        self.on_refused: Callable[[str, bytes], None] = lambda _why, _frame: None
+        """Learns of what came and was refused by the session: why, and its bytes."""
 
     def perform(self, event: Event) -> list[Action]:
         """The state's next, and its actions but for what waits until the journal is on disk.
@@ -84,6 +87,8 @@ class SessionDriver:
         try:
             for action in actions:
                 self._perform_action(action, event.at_ns)
+                if isinstance(event, Received) and (why := self._why_refused(action)):
+                    self.on_refused(why, event.frame)
         except DependencyUnavailable as error:
             self.fail(error)
             raise
@@ -137,6 +142,18 @@ class SessionDriver:
                 self.refusal = action
             case Note():
                 _LOG.info("%s-%s: %s", self.settings.sender, self.settings.target, action.text)
+
+    def _why_refused(self, action: Action) -> str:
+        """What an action says of a message that came and is not used; empty where it says nothing of the kind."""
+        if isinstance(action, Note):
+            return action.text
+        if not isinstance(action, SendMessage) or b"\x0135=3\x01" not in action.frame[:40]:
+            return ""
+        reject = decode(action.frame, self.dictionary)
+        if not isinstance(reject, FixMessage):
+            return ""
+        tag = f" {reject.get(371)}" if reject.get(371) else ""
+        return f"rejected MsgSeqNum {reject.get(45)} of type {reject.get(372)}: {reject.get(58)}{tag}"
 
     def _stored(self, number: int) -> bytes | None:
         """The message of a number that may be sent again."""

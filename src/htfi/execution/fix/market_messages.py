@@ -40,9 +40,9 @@ def read_market_data_request(message: FixMessage, dictionary: Dictionary) -> tup
     return message.get(262), tuple(entry.get(55, "") for entry in entries(message, dictionary, 146))
 
 
-def market_data_reject(request_id: str, text: str) -> Composed:
-    """MarketDataRequestReject (35=Y)."""
-    return "Y", [(262, request_id), (58, text)]
+def market_data_reject(request_id: str, text: str, reason: str = "") -> Composed:
+    """MarketDataRequestReject (35=Y); `reason` is MDReqRejReason (281)."""
+    return "Y", [(262, request_id), *([(281, reason)] if reason else []), (58, text)]
 
 
 def snapshot_message(snapshot: MarketSnapshot, request_id: str, dictionary: Dictionary) -> Composed:
@@ -90,49 +90,6 @@ def read_snapshot(message: FixMessage, dictionary: Dictionary) -> MarketSnapshot
     for row in rows:
         snapshot = _with_entry(snapshot, row)
     return snapshot
-
-
-def increment_message(before: MarketSnapshot, after: MarketSnapshot, request_id: str) -> Composed | None:
-    """MarketDataIncrementalRefresh (35=X): what changed; None where nothing did."""
-    changed: list[tuple[str, Decimal | None, Decimal | None, int]] = []
-    for kind, old, new in (
-        (_BID, (before.bid, before.bid_quantity), (after.bid, after.bid_quantity)),
-        (_OFFER, (before.ask, before.ask_quantity), (after.ask, after.ask_quantity)),
-    ):
-        if old != new:
-            changed.append((kind, old[0], new[0], new[1]))
-    if after.last_quantity and after.last is not None:
-        changed.append((_TRADE, None, after.last, after.last_quantity))
-    if not changed:
-        return None
-    time = format_timestamp(after.at_ns)
-    body = [(262, request_id)] if request_id else []
-    body.append((268, str(len(changed))))
-    for kind, old_price, price, quantity in changed:
-        action = _DELETE if price is None else "0" if old_price is None else "1"
-        body += [(279, action), (269, kind), (55, after.instrument)]
-        if price is not None:
-            body += [(270, f"{price:f}"), (271, str(quantity))]
-        body += [(272, time[:8]), (273, time[9:])]
-    return "X", body
-
-
-def read_increments(
-    message: FixMessage, dictionary: Dictionary, books: Mapping[str, MarketSnapshot]
-) -> tuple[MarketSnapshot, ...] | Unreadable:
-    """The snapshots of the instruments of an X after it; an entry without Symbol is of the one before it."""
-    changed: dict[str, MarketSnapshot] = {}
-    symbol = ""
-    for row in entries(message, dictionary, 268):
-        symbol = row.get(55, symbol)
-        book = changed.get(symbol) or books.get(symbol)
-        if book is None:
-            return Unreadable(f"an increment of {symbol or 'no instrument'}, of which no snapshot came", 55)
-        if symbol not in changed:
-            book = msgspec.structs.replace(book, last_quantity=0)
-        at_ns = _entry_ns(row) or _sent_ns(message)
-        changed[symbol] = msgspec.structs.replace(_with_entry(book, row), at_ns=at_ns)
-    return tuple(changed.values())
 
 
 def definition_message(

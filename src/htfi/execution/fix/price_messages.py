@@ -1,4 +1,4 @@
-"""Quotes, trades and bars of a feed to FIX and back, for a simulated venue that is given its prices by its client.
+"""Quotes, trades and bars of a feed to FIX and back, for a simulated venue and its client.
 
 A snapshot (35=W) of one event: bid (0) and offer (1) of a quote, trade (2), or opening (4), high (7), low (8), closing
 price (5) and volume (B) of a bar, whose first and last entries state when it began and ended.
@@ -16,7 +16,11 @@ from htfi.execution.fix.timestamps import exact_timestamp, parse_timestamp
 
 Price = Quote | Trade | Bar
 
+NO_PRICE = "no price is known"  # Text (58) of an answer of the simulated venue
+
 _BID, _OFFER, _TRADE, _OPEN, _CLOSE, _HIGH, _LOW, _VOLUME = "0", "1", "2", "4", "5", "7", "8", "B"
+_MAX_DECIMALS = 30
+BAR_ENTRIES = frozenset({_OPEN, _HIGH, _LOW, _CLOSE, _VOLUME})  # MDEntryType (269)
 
 
 def price_message(price: Price, dictionary: Dictionary) -> Composed | None:
@@ -47,9 +51,9 @@ def price_message(price: Price, dictionary: Dictionary) -> Composed | None:
     for kind, value, size, entry_ns in rows:
         body.append((269, kind))
         if value is not None:
-            body.append((270, _plain(value)))
+            body.append((270, plain_number(value)))
         if size is not None:
-            body.append((271, _plain(size)))
+            body.append((271, plain_number(size)))
         time = exact_timestamp(entry_ns)
         body += [(272, time[:8]), (273, time[9:])]
     return "W", body
@@ -88,9 +92,10 @@ def exact_time(composed: Composed, at_ns: int) -> Composed:
     return kind, [(tag, text if tag == 60 else value) for tag, value in body]
 
 
-def _plain(value: float) -> str:
-    """The shortest decimal that is the same float."""
-    return f"{Decimal(repr(value)):f}"
+def plain_number(value: float) -> str:
+    """The shortest decimal that is the same float, with the 30 decimals that a reader takes at most."""
+    text = f"{Decimal(repr(value)):f}"
+    return text if len(text.partition(".")[2]) <= _MAX_DECIMALS else f"{value:.{_MAX_DECIMALS}f}"
 
 
 def _optional(row: Mapping[int, str], tag: int) -> float | None:

@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime
 from functools import lru_cache
+from zoneinfo import ZoneInfo
 
 from htfi.domain.time import NS_PER_S
 
@@ -31,6 +32,13 @@ def parse_timestamp(text: str) -> int | None:
     if seconds is None:
         return None
     return seconds * NS_PER_S + (int(fraction.ljust(9, "0")) if fraction else 0)
+
+
+def day_of(at_ns: int, zone: ZoneInfo) -> tuple[str, bool]:
+    """The date of an instant in a zone, and whether the day begins with it."""
+    seconds, rest = divmod(at_ns, NS_PER_S)
+    local = datetime.fromtimestamp(seconds, zone)
+    return local.date().isoformat(), not rest and (local.hour, local.minute, local.second) == (0, 0, 0)
 
 
 @lru_cache(maxsize=64)

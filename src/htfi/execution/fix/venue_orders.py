@@ -48,10 +48,9 @@ class VenueOrders:
         self._exec_ids: set[str] = set()
         self._fills: dict[str, int] = {}  # lots by ExecID (17)
 
-    @property
-    def num_unanswered(self) -> int:
-        """Requests that the venue has not answered yet."""
-        return len(self._unanswered)
+    def is_unanswered(self, cl_ord_id: str) -> bool:
+        """Whether the venue has not answered a request yet."""
+        return cl_ord_id in self._unanswered
 
     @property
     def has_open(self) -> bool:

@@ -15,8 +15,16 @@ from typing import Any, cast
 
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.governance import check_person_name
+from htfi.domain.settings import check_value
 from htfi.domain.time import format_ns, parse_timestamp, to_ns
-from htfi.governance.bundles.tables import BundleTables, ChangeDirection, changes, read_tables, write_toml
+from htfi.governance.bundles.tables import (
+    TABLES,
+    BundleTables,
+    ChangeDirection,
+    changes,
+    read_tables,
+    write_toml,
+)
 from htfi.governance.ledger.note import SignedNote, VerifierKey, parse_note, parse_verifier_key
 from htfi.governance.ports import VerifySignature
 
@@ -104,6 +112,16 @@ def write_bundle(head: BundleHead, tables: BundleTables) -> str:
         f'[bundle]\nnumber = {head.number}\nprevious = "{head.previous}"\nkind = "{head.kind.value}"\n'
         f'author = "{author}"\nvalid_from = {format_ns(head.valid_from_ns)}\n{expires}\n{write_toml(tables)}'
     )
+
+
+def check_bundle_keys(text: str) -> None:
+    """Of a bundle that is new: what `parse_bundle` takes of earlier ones may name unknown keys in a table of tables.
+
+    Raises: InvalidInput, with the path of the key.
+    """
+    found = _parse_toml(text, "the bundle")
+    for name, kind in TABLES.items():
+        check_value(name, found.get(name, {}), kind)
 
 
 @lru_cache(maxsize=16)
@@ -226,15 +244,16 @@ def check_bundle(
         )
     if head.expires_ns is not None and head.expires_ns <= now_ns:
         raise InvalidInput(f"bundle {head.number} expired at {format_ns(head.expires_ns)}: draft a new one")
-    if head.kind is BundleKind.EMERGENCY:
-        _check_emergency(bundle, newest)
+    check_emergency(bundle, newest)
     return bundle, signers
 
 
-def _check_emergency(bundle: PolicyBundle, newest: PolicyBundle | None) -> None:
-    """Raises: InvalidInput unless it only tightens, and ends."""
+def check_emergency(bundle: PolicyBundle, newest: PolicyBundle | None) -> None:
+    """Raises: InvalidInput where it is an emergency bundle and does not only tighten, or does not end."""
+    if bundle.head.kind is not BundleKind.EMERGENCY:
+        return
     if bundle.head.expires_ns is None:
-        raise InvalidInput("an emergency bundle must expire: set bundle.expires")
+        raise InvalidInput("an emergency bundle must expire: draft it with --expires")
     before = newest.tables if newest is not None else BundleTables()
     loose = [one.name for one in changes(before, bundle.tables) if one.kind is not ChangeDirection.TIGHTER]
     if loose:

@@ -50,7 +50,7 @@ class HoldSubject(NamedTuple):
     Where the view is not weighed into the forecast, what reaches its readers alone holds the view back, not the
     decision. `set_aside` is what its view was set aside for when it was weighed: that stands though the hold has ended
     since, for the forecast is what it is. `checks` gives what a checkpoint judges by, None where no checkpoint applies.
-    `releases` is the id of the decision that this one releases.
+    `releases` is the id of the decision that this one releases. `is_amendment`: it is there for its view alone.
     """
 
     series: str
@@ -61,6 +61,7 @@ class HoldSubject(NamedTuple):
     checks: Callable[[], CheckpointFacts] | None = None
     releases: str = ""
     set_aside: tuple[Hold, ...] = ()
+    is_amendment: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +205,11 @@ def view_holds_on(state: ControlState, subject: HoldSubject) -> tuple[Hold, ...]
         state, lambda scope: scope.level is ScopeLevel.MODEL and scope.name in subject.readers
     )
     return (*found, *_refusals(state.tables or _NO_BUNDLE, subject.readers))
+
+
+def is_reader_held(state: ControlState, names: Collection[str]) -> bool:
+    """Whether a view by the reader of these names must not be weighed, be it asked or not."""
+    return bool(view_holds_on(state, HoldSubject("", (), readers=names)))
 
 
 def is_reader_left_out(state: ControlState, names: Collection[str], *, is_watched: bool) -> bool:

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from htfi.domain.decision import Decision
 from htfi.domain.errors import IntegrityError
@@ -17,6 +18,13 @@ from htfi.pipeline.audit.planned import PlannedHoldsAuditor
 from htfi.pipeline.checkpoints import waits_for_people
 from htfi.pipeline.governed import NoGovernanceLog, RunGovernance, subject_of
 from htfi.pipeline.record.wording import with_words
+from htfi.pipeline.swap_tests import model_swap_problems
+
+_BEFORE_WITHHELD = (
+    "as by development versions of htfi 0.1.0 that let such an amendment take the place of its decision: such a ledger "
+    "cannot be derived again by this version, but by the one that made it; all else of it is verified without "
+    "--recompute"
+)
 
 
 class GovernanceAuditor:
@@ -87,7 +95,11 @@ class GovernanceAuditor:
                 f"it names {decision.governance.num_entries} changes of governance, but the governance log has "
                 f"{0 if expected is UNSET else expected.num_entries} before it: entries are gone"
             ]
-        return ["what it states of governance does not follow from the governance log"]
+        found = "what it states of governance does not follow from the governance log"
+        stated = decision.governance
+        if decision.amends and stated.is_view_set_aside and stated == replace(expected, holds=stated.holds):
+            return [f"{found}; it amends by a view that is set aside and is not withheld, {_BEFORE_WITHHELD}"]
+        return [found]
 
     def _note_waiting(self, decision: Decision) -> None:
         self._waiting[decision.id] = decision
@@ -125,4 +137,4 @@ class GovernanceAuditor:
             return ["its view was put to a swap test that no bundle asks for"]
         if (swaps.max_move_sigmas, swaps.min_weight) != (limits.max_move_sigmas, limits.min_weight):
             return ["the limits of its swap test are not those of the bundle"]
-        return swap_problems(swaps)
+        return swap_problems(swaps) + model_swap_problems(decision)

@@ -12,10 +12,22 @@ from msgspec import UNSET
 
 from htfi.domain.decision import Decision, Rung
 from htfi.governance.control.entries import BreakerMoved, GovernanceEntry
-from htfi.governance.control.state import ControlState, apply, is_reader_left_out, view_holds_on
+from htfi.governance.control.state import (
+    ControlState,
+    apply,
+    is_reader_held,
+    is_reader_left_out,
+    view_holds_on,
+)
 from htfi.narrative.merging import unmerged
 from htfi.pipeline.governed import subject_of
 from htfi.scheduling.fidelity import is_prepared, is_watched
+
+_BEFORE_HELD = (
+    "as by development versions of htfi 0.1.0 before commit 9842f199, which did not record the readers that are left "
+    "out: such a ledger cannot be derived again by this version, but by the one that made it; all else of it is "
+    "verified without --recompute"
+)
 
 
 class PlannedHoldsAuditor:
@@ -68,27 +80,28 @@ class PlannedHoldsAuditor:
         news = decision.news_context
         newest = news.considered[0].id if news is not None and news.considered else ""
         names = _reader_names(decision.models)
-        expected = [
-            frozenset(
-                rung
-                for rung, (role, version) in names.items()
-                if is_reader_left_out(state, (role, version), is_watched=is_watched(newest))
-            )
-            for state in states
-        ]
+        expected = [_left_out(state, names, is_watched(newest)) for state in states]
+        found = _deep_problems(decision, names, states, is_watched(newest))
         if decision.plan.inputs is UNSET:  # nothing was to be read: it keeps a view, or has none
-            return _kept_problems(decision, names, expected)
+            return found + _kept_problems(decision, names, expected)
         if decision.plan.left_out in expected:
-            return []
-        return [
-            f"it leaves out the reader of the rung {rung.value}, which nothing in the governance log holds back"
-            for rung in Rung
-            if rung in decision.plan.left_out - expected[-1]
-        ] + [
-            f"it does not leave out the reader of the rung {rung.value}, which the governance log holds back"
-            for rung in Rung
-            if rung in expected[-1] - decision.plan.left_out
-        ]
+            return found
+        is_set_aside = decision.governance is not UNSET and decision.governance.is_view_set_aside
+        instead = f"; its view is set aside instead, {_BEFORE_HELD}" if is_set_aside else ""
+        return (
+            found
+            + [
+                f"it leaves out the reader of the rung {rung.value}, which nothing in the governance log holds back"
+                for rung in Rung
+                if rung in decision.plan.left_out - expected[-1]
+            ]
+            + [
+                f"it does not leave out the reader of the rung {rung.value}, which the governance log holds back"
+                + instead
+                for rung in Rung
+                if rung in expected[-1] - decision.plan.left_out
+            ]
+        )
 
     def _set_aside_problems(self, decision: Decision) -> list[str]:
         """Whether its view is set aside for what held its readers when it was weighed, or since."""
@@ -129,6 +142,33 @@ def _reader_names(models: Mapping[str, str]) -> dict[Rung, tuple[str, str]]:
         for rung in Rung
         if rung is not Rung.TEMPLATE and (role := f"reader.{rung.value}") in models
     }
+
+
+def _left_out(state: ControlState, names: Mapping[Rung, tuple[str, str]], watched: bool) -> frozenset[Rung]:
+    """The rungs that a plan leaves out: of depth, which reads after the release, wherever it is held."""
+    return frozenset(
+        rung
+        for rung, reader in names.items()
+        if (
+            is_reader_held(state, reader)
+            if rung is Rung.DEEP
+            else is_reader_left_out(state, reader, is_watched=watched)
+        )
+    )
+
+
+def _deep_problems(
+    decision: Decision,
+    names: Mapping[Rung, tuple[str, str]],
+    states: Sequence[ControlState],
+    watched: bool,
+) -> list[str]:
+    """Whether it is to be read again in depth by a reader that all of `states` hold back."""
+    if decision.plan.rung_after_release is not Rung.DEEP or Rung.DEEP not in names:
+        return []
+    if not all(is_reader_left_out(state, names[Rung.DEEP], is_watched=watched) for state in states):
+        return []
+    return ["it is read again in depth by a reader that the governance log holds back"]
 
 
 def _kept_problems(

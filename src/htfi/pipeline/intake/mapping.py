@@ -76,6 +76,9 @@ def _read_source(table: Any, where: str, folder: Path) -> SourceSpec:
     for key in ("path", "tickers"):
         if stated.get(key):
             stated[key] = str(folder / stated[key])
+    scheme, found, path = str(stated.get("url", "")).partition("://")
+    if found and scheme == "fix":
+        stated["url"] = f"{scheme}://{folder / path}"
     try:
         return SourceSpec(**stated)
     except InvalidInput as error:

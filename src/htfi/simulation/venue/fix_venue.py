@@ -4,9 +4,13 @@ The client sends the prices that the venue trades on (35=W), and asks for the ma
 (35=V, MDReqID T and the nanosecond): by then everything that has happened is reported, and the answer comes last. A
 client that never asks gets its reports at once. So the messages received give the same messages again, which is how a
 venue that was killed goes on.
+
+A venue with prices of its own takes none. Where it shares its client's clock, the instant also names the newest price
+that the client has seen (a dot and its number), and the venue trades on the prices up to it. Else it trades on each
+price as it publishes it, at its time.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from msgspec import structs
 
@@ -32,14 +36,18 @@ from htfi.execution.fix.market_messages import (
 from htfi.execution.fix.messages import FixMessage
 from htfi.execution.fix.order_codes import Composed, OrderContext, Unreadable
 from htfi.execution.fix.order_requests import read_request
-from htfi.execution.fix.price_messages import exact_time, read_price
+from htfi.execution.fix.price_messages import NO_PRICE, Price, exact_time, read_price
 from htfi.execution.instruments import Instrument
 from htfi.simulation.venue.config import VenueConfig
 from htfi.simulation.venue.simulated import SimulatedVenue
 
 CLOCK = "T"  # begins the MDReqID (262) that states an instant
 INTERRUPTED = "canceled on disconnect"
+_SHARED = "orders.send_prices or orders.shares_clock must say the same on both sides"
 _UNKNOWN_ORDER = "1"  # CxlRejReason (102)
+
+
+NumberedPrices = Iterator[tuple[int, Price]]
 
 
 class FixVenue:
@@ -51,8 +59,16 @@ class FixVenue:
         config: VenueConfig,
         instrument_of: Callable[[str], Instrument],
         dictionary: Dictionary,
+        own_prices: Callable[[], NumberedPrices] | None = None,
+        *,
+        shares_clock: bool = False,
     ) -> None:
+        """`own_prices` begins the venue's prices, which are numbered from 1 on."""
         self._config, self._instrument_of, self._dictionary = config, instrument_of, dictionary
+        self._own_prices, self._shares_clock = own_prices, shares_clock
+        self._prices: NumberedPrices = iter(())
+        self._newest_number = 0
+        self._begin_prices()
         self._venue = SimulatedVenue(name, config)
         self._newest_price_ns = 0
         self._listed: set[str] = set()
@@ -88,38 +104,73 @@ class FixVenue:
         self._cancel_all(MassCancelRequest(at_ns=self._now_ns), INTERRUPTED)
         return self._reports_on_their_way()
 
+    def publish(self, price: Price) -> list[Composed]:
+        """A price of the venue's own that is published now: what follows from it."""
+        self._take_price(price)
+        return self._reports_on_their_way()
+
+    def begin_again(self) -> None:
+        """Another run begins, on books of its own. Ids that were used stay used."""
+        self._venue = SimulatedVenue(self._venue.name, self._config, self._venue.num_given)
+        self._listed.clear()
+        self._markets.clear()
+        self._contexts.clear()
+        self._now_ns = self._newest_price_ns = 0
+        self._begin_prices()
+
+    def _begin_prices(self) -> None:
+        self._newest_number = 0
+        if self._own_prices is not None and self._shares_clock:
+            self._prices = self._own_prices()
+
     def _observe(self, message: FixMessage) -> list[Composed]:
+        if self._own_prices is not None:
+            return [business_reject(message, 5, "the venue has prices of its own")]
         price = read_price(message, self._dictionary)
         if isinstance(price, Unreadable):
             return [business_reject(message, 5, price.why)]
         if price.available_at_ns < self._newest_price_ns:
-            self._begin_again()
+            self.begin_again()
+        self._take_price(price)
+        return []
+
+    def _take_price(self, price: Price) -> None:
         self._newest_price_ns = price.available_at_ns
         if price.symbol not in self._listed:
             self._listed.add(price.symbol)
             self._venue.list_instrument(self._instrument_of(price.symbol))
         self._venue.observe(price)
-        return []
 
-    def _begin_again(self) -> None:
-        """The client's prices run back: another run begins, on books of its own. Ids that were used stay used."""
-        self._venue = SimulatedVenue(self._venue.name, self._config, self._venue.num_given)
-        self._listed.clear()
-        self._markets.clear()
-        self._contexts.clear()
-        self._now_ns = 0
+    def _trade_up_to(self, number: int) -> None:
+        """Take the venue's own prices up to the newest that its client has seen."""
+        if number < self._newest_number:
+            self.begin_again()
+        while self._newest_number < number:
+            following = next(self._prices, None)
+            if following is None:
+                return
+            self._newest_number, price = following
+            self._take_price(price)
 
     def _answer(self, message: FixMessage) -> list[Composed]:
         request_id, symbols = read_market_data_request(message, self._dictionary)
         sent: list[Composed] = []
-        instant = request_id.removeprefix(CLOCK)
-        if request_id.startswith(CLOCK) and instant.isascii() and instant.isdigit():
+        instant, has_number, number = request_id.removeprefix(CLOCK).partition(".")
+        if request_id.startswith(CLOCK) and _is_number(instant):
+            has_own_clock = self._own_prices is not None and not self._shares_clock
+            if has_own_clock or bool(has_number) != self._shares_clock:
+                why = (
+                    "shares its client's clock" if self._shares_clock else "does not share its client's clock"
+                )
+                return [market_data_reject(request_id, f"the venue {why}: {_SHARED}")]
             self._is_clocked = True
+            if self._shares_clock and _is_number(number):
+                self._trade_up_to(int(number))
             self._now_ns = max(self._now_ns, int(instant))
             sent = self._reports(int(instant))
         market = self._markets.get(symbols[0]) if symbols else None
         if market is None:
-            return [*sent, market_data_reject(request_id, "no price is known")]
+            return [*sent, market_data_reject(request_id, NO_PRICE)]
         return [*sent, snapshot_message(market, request_id, self._dictionary)]
 
     def _request(self, message: FixMessage) -> list[Composed]:
@@ -128,6 +179,8 @@ class FixVenue:
             if message.msg_type in ("F", "G") and request.tag == 41:
                 return [_unknown_order(message)]
             return [business_reject(message, 5, request.why)]
+        if self._own_prices is not None and not self._shares_clock:
+            request = structs.replace(request, at_ns=self._newest_price_ns)  # its own clock
         self._now_ns = max(self._now_ns, request.at_ns)
         if isinstance(request, MassCancelRequest):
             self._cancel_all(request, "mass cancel")
@@ -196,6 +249,10 @@ class FixVenue:
             after = structs.replace(after, cl_ord_id=event.cl_ord_id)
         self._contexts[event.order_id] = after
         return [exact_time(composed, event.at_ns)]
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _unknown_order(message: FixMessage) -> Composed:

@@ -47,6 +47,7 @@ from htfi.wiring.governance_log import open_governance_log, read_governance_log
 
 Bodies = Sequence[tuple[str, bytes]]
 WORD_S = 0.25  # how often the runs of the folder are told
+_TURN_S = 0.05  # the next tick tries again, and peers wait for this thread
 _RECORD = msgspec.json.Decoder(AdoptionRecord)
 
 
@@ -218,7 +219,7 @@ class ClusterBundles:
         if new:
             now_ns = self._clock_ns()
             entries = [self._check.entry_of(note, now_ns) for note in new]
-            log = open_governance_log(self._folder)
+            log = open_governance_log(self._folder, _TURN_S)
             try:
                 log.append([msgspec.json.encode(one) for one in entries])
             finally:

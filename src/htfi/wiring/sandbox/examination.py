@@ -98,26 +98,27 @@ def examine(
     began_s = time.monotonic()
     if champion is None:
         champion = promoted_models(governance) if governance is not None else PromotedModels()
+    root = _log_root(governance) if governance is not None else b""
+    if seed is None:
+        seed = int.from_bytes(hashlib.sha256(root + candidate.digest.encode()).digest()[:6], "big")
+    trials = trials_of(
+        seed, reads_news=candidate.reads_news, is_numeric=candidate.is_numeric, num_bars=num_bars,
+        over_link=candidate.over_link,
+    )  # fmt: skip
+    examiner = _Examiner(
+        candidate,
+        champion,
+        history,
+        bounds or _bounds(candidate),
+        champions or ChampionSides(),
+        with_bubblewrap,
+    )
+    figures = examiner.run(trials, show)
+    # Others write the log while trials go on: the tries are counted when this one is recorded.
     log = open_governance_log(governance) if governance is not None else None
     try:
         past = read_candidates(log) if log is not None else None
-        root = log.root(log.size) if log is not None else b""
         num_tries = 1 + (past.num_tries(candidate.digest, candidate.lineage) if past is not None else 0)
-        if seed is None:
-            seed = int.from_bytes(hashlib.sha256(root + candidate.digest.encode()).digest()[:6], "big")
-        trials = trials_of(
-            seed, reads_news=candidate.reads_news, is_numeric=candidate.is_numeric, num_bars=num_bars,
-            over_link=candidate.over_link,
-        )  # fmt: skip
-        examiner = _Examiner(
-            candidate,
-            champion,
-            history,
-            bounds or _bounds(candidate),
-            champions or ChampionSides(),
-            with_bubblewrap,
-        )
-        figures = examiner.run(trials, show)
         sharpes = past.sharpes(candidate.digest, candidate.lineage) if past is not None else []
         sharpe, is_real = gain_is_real([one.differences for one in figures], sharpes, num_tries)
         results = tuple(one.result for one in figures)
@@ -139,6 +140,18 @@ def examine(
     finally:
         if log is not None:
             log.close()
+
+
+def _log_root(governance: Path) -> bytes:
+    """The root of the governance log, made where there is none yet.
+
+    Raises: InvalidInput, IntegrityError, LedgerUnavailable.
+    """
+    log = open_governance_log(governance)
+    try:
+        return log.root(log.size)
+    finally:
+        log.close()
 
 
 class _Examiner:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from htfi.domain.errors import is_installed
+from htfi.domain.errors import DependencyUnavailable, is_installed
 from htfi.domain.order_states import OrderState, OrderStatus
 from htfi.domain.orders import NewOrder, OrderAcknowledged, OrderSide
 from htfi.execution.fix.config import FixSession
@@ -199,7 +199,7 @@ async def _round_trips(num_trips: int) -> list[float] | None:
     shutil.copy(COUNTERPARTY, ENGINE / COUNTERPARTY.name)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = int(server.getsockname()[1])
-    settings = FixSession("HTFI", "JSPF", reset_on_logon=True)
+    settings = FixSession("HTFI", "PEER", reset_on_logon=True)  # as its program names both
     process = await asyncio.create_subprocess_exec(
         "node", COUNTERPARTY.name, "acceptor", str(port), "0", settings.version, cwd=ENGINE, stdout=PIPE
     )
@@ -221,6 +221,10 @@ async def _round_trips(num_trips: int) -> list[float] | None:
             initiator.close()
             await running
             runner.journal.close()
+    except TimeoutError as error:
+        raise DependencyUnavailable(
+            f"jspurefix in {ENGINE} does not answer: remove the folder, and install it with `make test-all`"
+        ) from error
     finally:
         if process.returncode is None:
             process.kill()

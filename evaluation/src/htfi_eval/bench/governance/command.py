@@ -24,8 +24,9 @@ def command(chosen: tuple[str, ...], quick: bool, json_file: Path | None, histor
     """Measure governance on real runs: every part, or those that are named.
 
     bundle_activation_s is the slowest activation over five processes.
-    stop_cluster_p99_ms is of a stop that is asked of one edge and reaches another through a cloud.
-    stop_local_p99_ms counts from the writing of a stop to the last forecast that a busy live run still releases.
+    stop_local_p99_ms is how soon a busy live run withholds everything: after a stop's request (request_local_p99_ms)
+    or after the bars that trip a breaker (trip_local_p99_ms), whichever takes longer.
+    stop_cluster_p99_ms is the same at two edges, where one is asked or trips and the other is reached through a cloud.
 
     \b
     Examples:

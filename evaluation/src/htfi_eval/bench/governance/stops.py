@@ -1,165 +1,126 @@
-"""How soon a stop holds: from a request's file to the last decision that a busy live run still releases.
+"""How soon a hold holds on one node: a stop by a request's file, and a breaker that trips.
 
-A real `htfi run` takes bars from a pipe as fast as they are written and serves its decisions on a socket. Time counts
-from just before the request is written to the arrival of the last line with a forecast.
+A real `htfi run` under a policy bundle takes bars from a pipe as fast as they are written and serves its decisions on a
+socket (`stop_times` says what is timed).
 """
 
-import json
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, cast
-
-import numpy as np
+from typing import IO, NamedTuple, cast
 
 from htfi.domain.errors import DependencyUnavailable
-from htfi.domain.time import format_ns
+from htfi.wiring.bundles import init_folder
 from htfi.wiring.control import ControlOutcome, request_reenabling, request_stop
+from htfi_eval.bench.governance.bar_feed import MAPPING, NUM_SERIES, BarFeed
+from htfi_eval.bench.governance.served_lines import ServedLines
+from htfi_eval.bench.governance.stop_times import (
+    NUM_EACH,
+    NUM_QUICK,
+    activate_breaker,
+    check_trip,
+    create_officer,
+    pause_until_any_phase,
+    stop_figures,
+)
 from htfi_eval.results import PartFigures
 
-NUM_STOPS, NUM_QUICK = 100, 3
-NUM_SERIES = 20
 BARS_PER_S = 400  # of all series: a decision each
-START_S, STEP_S = 60.0, 20.0
-QUIET_S = 0.3  # without a forecast while bars come: the stop holds
-MAPPING = """[[source]]
-name = "bars"
-stdin = true
-kind = "bar"
-"""
+START_S = 60.0
 
 
-@dataclass
-class Arrivals:
-    """When lines came from the run, and which of them hold a forecast; a thread of its own fills it."""
+class BusyRun(NamedTuple):
+    """A live run's folder, what feeds it, and what it releases."""
 
-    forecast_ns: list[int] = field(default_factory=list[int])
-    withheld_ns: list[int] = field(default_factory=list[int])
-
-    def follow(self, lines: IO[bytes]) -> None:
-        for line in lines:
-            now_ns = time.monotonic_ns()
-            (self.withheld_ns if b'"withheld":true' in line[:160] else self.forecast_ns).append(now_ns)
+    folder: Path
+    feed: BarFeed
+    lines: ServedLines
 
 
 def figures(quick: bool) -> PartFigures:
-    """stop_local_p99_ms. Raises: DependencyUnavailable where the run fails."""
-    with TemporaryDirectory(prefix="htfi-stops-") as scratch:
-        times_ms = measure_stops(Path(scratch), NUM_QUICK if quick else NUM_STOPS)
-    what = f"stop by a file, {NUM_SERIES} series, {BARS_PER_S} decisions/s"
-    return stop_figures("Stops", "stop_local", what, times_ms)
+    """stop_local_p99_ms and what it is the worse of. Raises: DependencyUnavailable where the run fails."""
+    num = NUM_QUICK if quick else NUM_EACH
+    with TemporaryDirectory(prefix="htfi-stops-") as scratch, _busy_run(Path(scratch)) as run:
+        requested_ms = [_time_request(run, number) for number in range(num)]
+        tripped_ms = [_time_trip(run) for _ in range(num)]
+    what = f"{NUM_SERIES} series, {BARS_PER_S} decisions/s"
+    return stop_figures("Stops", "local", what, requested_ms, tripped_ms)
 
 
-def stop_figures(title: str, metric: str, what: str, times_ms: list[float]) -> PartFigures:
-    """The median, the 99th percentile and the longest of the times, as `metric`_p50_ms and `metric`_p99_ms."""
-    p50, p99 = (float(np.percentile(times_ms, q)) for q in (50, 99))
-    return PartFigures(
-        title=title,
-        metrics={f"{metric}_p50_ms": p50, f"{metric}_p99_ms": p99},
-        rows=[{"what": what, "stops": len(times_ms), "p50 ms": p50, "p99 ms": p99, "max ms": max(times_ms)}],
-    )
+def _time_request(run: BusyRun, number: int) -> float:
+    """Milliseconds from a request to the last forecast that was released after it; 0 where none was."""
+    pause_until_any_phase(number, run.feed.step_s)
+    began_ns = time.monotonic_ns()
+    if request_stop(run.folder, "firm", "bench", f"stop {number}") is not ControlOutcome.LOGGED:
+        raise DependencyUnavailable("the run whose stops are timed did not log one")
+    run.lines.wait_until_held()
+    taken_ms = (run.lines.last_forecast_ns(began_ns) - began_ns) / 1e6
+    _release(run)
+    return taken_ms
 
 
-def measure_stops(folder: Path, num: int) -> list[float]:
-    """Milliseconds from each request to the last forecast that was released after it; 0 where none was."""
-    times_ms: list[float] = []
-    with _busy_run(folder) as arrivals:
-        run = folder / "run"
-        for number in range(num):
-            pause_until_any_phase(number)
-            began_ns = time.monotonic_ns()
-            if request_stop(run, "firm", "bench", f"stop {number}") is not ControlOutcome.LOGGED:
-                raise DependencyUnavailable("the run whose stops are timed did not log one")
-            wait_for(partial(is_quiet, arrivals, time.monotonic_ns()))
-            late = [at for at in arrivals.forecast_ns if at > began_ns]
-            times_ms.append((late[-1] - began_ns) / 1e6 if late else 0.0)
-            request_reenabling(run, "firm", "bench", "the next one")
-            wait_for(partial(is_released_again, arrivals, time.monotonic_ns()))
-    return times_ms
+def _time_trip(run: BusyRun) -> float:
+    """Milliseconds from the bars that trip the breaker to the last decision on them, or the last forecast."""
+    frozen = run.feed.freeze_once()
+    run.lines.wait_until_held()
+    last_ns = run.lines.last_withheld_ns(check_trip(run.folder, frozen))
+    taken_ms = (max(last_ns, run.lines.last_forecast_ns(frozen.written_ns)) - frozen.written_ns) / 1e6
+    _release(run)
+    return taken_ms
 
 
-def pause_until_any_phase(number: int) -> None:
-    """Wait a part of the time between two bars, so that stops fall at any place between them."""
-    time.sleep(np.random.default_rng(number).uniform(0.0, NUM_SERIES / BARS_PER_S))
-
-
-def is_quiet(arrivals: Arrivals, since_ns: int) -> bool:
-    """Whether decisions have come for a while and none of them with a forecast."""
-    now_ns = time.monotonic_ns()
-    is_busy = bool(arrivals.withheld_ns) and arrivals.withheld_ns[-1] > since_ns
-    return is_busy and now_ns - max(arrivals.forecast_ns[-1], since_ns) > QUIET_S * 1e9
-
-
-def is_released_again(arrivals: Arrivals, since_ns: int) -> bool:
-    return arrivals.forecast_ns[-1] > since_ns
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    until_s = time.monotonic() + STEP_S
-    while not condition():
-        if time.monotonic() > until_s:
-            raise DependencyUnavailable(
-                "the run whose stops are timed does not go on: run `htfi run` to see why"
-            )
-        time.sleep(0.005)
+def _release(run: BusyRun) -> None:
+    request_reenabling(run.folder, "firm", "bench", "the next one")
+    run.lines.wait_until_released(NUM_SERIES)
 
 
 @contextmanager
-def _busy_run(folder: Path) -> Generator[Arrivals]:
+def _busy_run(folder: Path) -> Generator[BusyRun]:
     (folder / "feeds.toml").write_text(MAPPING)
+    init_folder(folder / "governance", 1, [("officer", create_officer(folder))])
+    activate_breaker(folder, folder / "governance")
     address = str(folder / "lines.sock")
-    words = [
-        "run",
+    words = (
         "--map",
         "feeds.toml",
         "--out",
         "run",
-        "--plain",
-        "--no-report",
+        "--governance",
+        "governance",
         "--listen",
         f"unix:{address}",
-    ]
+    )
     process = subprocess.Popen(
-        [sys.executable, "-m", "htfi", *words],
+        [sys.executable, "-m", "htfi", "run", *words, "--plain", "--no-report"],
         cwd=folder,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    ended = threading.Event()
-    feeder = threading.Thread(
-        target=feed_bars, args=(cast("IO[bytes]", process.stdin), ended), name="feeder", daemon=True
-    )
-    arrivals = Arrivals()
+    lines = ServedLines()
     try:
-        feeder.start()
-        client = _connect(address, process)
-        with client, client.makefile("rb") as lines:
-            follower = threading.Thread(target=arrivals.follow, args=(lines,), name="arrivals", daemon=True)
-            follower.start()
-            wait_for(lambda: len(arrivals.forecast_ns) > NUM_SERIES)
-            yield arrivals
-            client.shutdown(socket.SHUT_RDWR)
-            follower.join()
+        with (
+            BarFeed(cast("IO[bytes]", process.stdin), BARS_PER_S) as feed,
+            _connect(address, process) as client,
+        ):
+            with client.makefile("rb") as served:
+                follower = threading.Thread(target=lines.follow, args=(served,), name="lines", daemon=True)
+                follower.start()
+                try:
+                    lines.wait_until_released(NUM_SERIES)
+                    yield BusyRun(folder / "run", feed, lines)
+                finally:
+                    client.shutdown(socket.SHUT_RDWR)
+                    follower.join()
+            process.terminate()
     finally:
-        ended.set()
-        process.terminate()
-        feeder.join()
-        with suppress(BrokenPipeError):
-            cast("IO[bytes]", process.stdin).close()
-        try:
-            process.wait(START_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end_process(process)
 
 
 def _connect(address: str, process: "subprocess.Popen[bytes]") -> socket.socket:
@@ -176,26 +137,15 @@ def _connect(address: str, process: "subprocess.Popen[bytes]") -> socket.socket:
     )
 
 
-def feed_bars(pipe: IO[bytes], ended: threading.Event) -> None:
-    """Bars of all series in turn, each a second long and just ended, at the rate of `BARS_PER_S`."""
-    rng = np.random.default_rng(5)
-    prices = np.full(NUM_SERIES, 100.0)
-    step_s, number = NUM_SERIES / BARS_PER_S, 0
-    start_ns = time.time_ns() - 3_600 * 10**9
-    next_s = time.monotonic()
-    while not ended.is_set():
-        prices *= np.exp(rng.normal(0.0, 1e-3, NUM_SERIES))
-        at = format_ns(start_ns + number * 10**9)
-        rows = [
-            json.dumps({"symbol": f"S{k:02d}", "ts": at, "interval": "1s", "open": price, "high": price * 1.001,
-                        "low": price * 0.999, "close": price, "volume": 100})
-            for k, price in enumerate(prices.round(4).tolist())
-        ]  # fmt: skip
-        try:
-            pipe.write("".join(f"{row}\n" for row in rows).encode())
-            pipe.flush()
-        except OSError:
-            return
-        number += 1
-        next_s += step_s
-        time.sleep(max(next_s - time.monotonic(), 0.0))
+def end_process(process: "subprocess.Popen[bytes]") -> None:
+    """End a process and close its pipes."""
+    process.terminate()
+    try:
+        process.wait(START_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(OSError):  # what nobody has read is lost with the process
+                pipe.close()

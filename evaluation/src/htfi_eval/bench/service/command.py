@@ -10,6 +10,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
@@ -136,11 +137,12 @@ def _stream_lags_ms(port: int, feeder: _Feeder, num: int, which: int, num_points
 def _requests(port: int, path: str, seconds: float, feeder: _Feeder) -> list[float]:
     """Times in ms, while the run goes on."""
     words = [str(port), path, str(NUM_CONNECTIONS), str(PER_SECOND), str(seconds)]
-    with _started(_LOAD, "requests", *words) as load:
-        while load.poll() is None:
+    with _started(_LOAD, "requests", *words) as load, ThreadPoolExecutor(1) as reading:
+        said = reading.submit(load.communicate)
+        while not said.done():
             feeder.feed(1)
             time.sleep(POINT_S)
-        answer = json.loads(load.communicate()[0])
+        answer = json.loads(said.result()[0])
     if answer["failed"]:
         raise DependencyUnavailable(f"{answer['failed']} requests were not answered")
     return answer["times_ms"]

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from htfi.apps.options import PERSON, why_option
+from htfi.domain.counts import counted
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import SystemClock, format_ns, parse_timestamp
 from htfi.governance.bundles.in_force import BundleActivated, BundleProposed, BundleRevoked, bundle_in_force
@@ -79,7 +80,9 @@ def init_command(folder: Path, quorum: int, officers: tuple[str, ...], nodes: tu
         pairs.append((name, key))
     roll = bundles.init_folder(folder, quorum, pairs, nodes)
     among = f"; a majority of {len(nodes)} nodes takes it: {', '.join(nodes)}" if nodes else ""
-    click.echo(f"{folder}: {len(roll.keys)} officers, {roll.quorum} of them sign a bundle together{among}")
+    click.echo(
+        f"{folder}: {counted(len(roll.keys), 'officer')}, a bundle needs the signatures of {roll.quorum}{among}"
+    )
 
 
 @command.command("draft", short_help="Write a draft that follows the newest bundle.")

@@ -62,6 +62,8 @@ class LoggingCheck(Check):
             self.log.found(
                 Severity.BREACH, f"the decision does not record {', '.join(missing)}", where_of(recorded)
             )
+        if decision.amends:  # it is of the instant of its decision, which it amends or releases later
+            return
         before = self._newest.get(decision.series, 0)
         if decision.as_of_ns < before:
             self.log.found(

@@ -4,6 +4,7 @@ A party's episode begins when it trades on one side while it shows much more on 
 showed is taken back within seconds and hardly traded. Both need several episodes, and a share of the party's trades.
 """
 
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from statistics import median
@@ -62,7 +63,7 @@ class _PartyDay:
     last_trade_ns: dict[int, int] = field(default_factory=dict[int, int])
 
 
-class PressureCheck(Check):
+class PressureCheck(Check, ABC):
     """Base of layering and spoofing, which differ in the number of price levels."""
 
     name = ""
@@ -101,9 +102,9 @@ class PressureCheck(Check):
             self._report(name, instrument, party)
         self._parties.clear()
 
+    @abstractmethod
     def has_levels(self, num: int) -> bool:
         """Whether an episode of so many price levels is of this pattern."""
-        raise NotImplementedError
 
     def _party(self, key: tuple[str, str], at_ns: int) -> _PartyDay:
         day = at_ns // NS_PER_DAY

@@ -4,6 +4,7 @@ Each compares the price's move with its usual one over the same time, and the pa
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -59,7 +60,7 @@ class _Burst:
     reversed_value: float = 0.0
 
 
-class AggressiveFlowCheck(Check):
+class AggressiveFlowCheck(Check, ABC):
     """Base: hands each aggressive fill with the party's recent ones and the market's tape to `take`."""
 
     def __init__(self, log: FindingLog, reader: RecordReader, window_ns: int) -> None:
@@ -107,9 +108,9 @@ class AggressiveFlowCheck(Check):
     def any_fill(self, key: tuple[str, str, str], recent: _Recent, fill: OwnFill) -> None:
         """A fill, aggressive or not, before it joins the recent ones."""
 
+    @abstractmethod
     def take(self, key: tuple[str, str, str], recent: _Recent, tape: MarketTape) -> None:
         """The newest of `recent.fills` has just come."""
-        raise NotImplementedError
 
 
 def move_in_sigmas(tape: MarketTape, start_ns: int, end_ns: int, side: int) -> float | None:

@@ -4,6 +4,7 @@ The marks of programme trading and of high frequency are numbers of the rules. F
 numbers: the thresholds here are the monitor's own, and what they find is for review.
 """
 
+from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
@@ -56,7 +57,7 @@ class _AccountDay:
     burst: deque[int] = field(default_factory=lambda: deque[int](maxlen=BURST_ORDERS))
 
 
-class _ByAccount(Check):
+class _ByAccount(Check, ABC):
     """Keeps a day for each account and calls `close_day` when it ends."""
 
     def __init__(self, log: FindingLog, reader: RecordReader) -> None:
@@ -82,13 +83,13 @@ class _ByAccount(Check):
             self.close_day(account, day)
         self._days.clear()
 
+    @abstractmethod
     def take(self, day: _AccountDay, seen: Observation) -> None:
         """An order, replace, cancel or its report."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close_day(self, account: str, day: _AccountDay) -> None:
         """The account's day is over."""
-        raise NotImplementedError
 
     def where(self, account: str, day: _AccountDay) -> Where:
         return Where(day.first_ns, day.last_ns, party=f"account:{account}")
@@ -220,7 +221,7 @@ class _Minute:
     blocked_until_ns: int = 0
 
 
-class _ByInstrument(Check):
+class _ByInstrument(Check, ABC):
     """An account's fills in an instrument over the newest minute, with those of the market."""
 
     def __init__(self, log: FindingLog, reader: RecordReader) -> None:
@@ -257,8 +258,9 @@ class _ByInstrument(Check):
         self.log.judged()
         self.take(key, minute, seen.at_ns, event.liquidity)
 
+    @abstractmethod
     def take(self, key: tuple[str, str], minute: _Minute, at_ns: int, liquidity: Liquidity | None) -> None:
-        raise NotImplementedError
+        """A fill of the account in the instrument, the newest of `minute.fills`."""
 
 
 class PriceLiftingCheck(_ByInstrument):
