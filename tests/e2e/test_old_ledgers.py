@@ -22,6 +22,7 @@ ROOTS = {
     "run-templates-6": "3f5006b7f9a70e7f31eb4ab350023ff5e55b98f13a494a2f2a119dd3e9d56b78",
     "run-traced": "94d6c63762601a0b643a3a66f6439b0aefd30a51abec092ad846d4615e82d96e",
     "run-neutral-1": "3aba164082fcf10ad829871d35bb154d31d6b075a5c3bb54eb204ccac4e51d32",
+    "run-neutral-2": "930e787e4af68be9d1876ad506c0b3eb3fa2bd3377ef6c6c4f89cb851c209d12",
     "run-swaps-2": "acc0ca321ae6b9eedefbd3e429aae383cc97a51307530af43f90b37f1e30cfdd",
     "edge-narrator-2": "cc84292926196039eace35eadf0fbb080c6f9a40ced35237baf00a7ba51cfa64",
     "edge-templates-5": "0a7dbe1fda5b212bb5cb8452834cd7af97b00c8d13dc2b872f9768ac93d8f224",
@@ -37,6 +38,7 @@ NUM_ENTRIES = {
     "run-templates-6": (40, 10),
     "run-traced": (40, 10),
     "run-neutral-1": (35, 5),
+    "run-neutral-2": (34, 4),
     "run-swaps-2": (35, 5),
     "edge-templates-5": (37, 15),
 }

@@ -99,7 +99,7 @@ def test_a_prompt_with_the_ticker_is_found_where_facts_have_neutral_names(run: R
     one = run.decisions[place]
     assert one.news_context is not None
     usual = tuple(
-        replace(item, reading=replace(item.reading, reader=item.reading.reader.removesuffix("+neutral/1")))
+        replace(item, reading=replace(item.reading, reader=item.reading.reader.removesuffix("+neutral/2")))
         for item in one.news_context.considered
         if item.reading is not msgspec.UNSET
     )

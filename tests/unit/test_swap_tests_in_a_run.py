@@ -90,7 +90,7 @@ def test_a_run_that_tests_its_views_reads_facts_with_neutral_names(tested_run: A
     decisions, _, _ = tested_run
     (reader,) = readers_of(decisions)
     moves = [move for one in decisions if (swaps := swaps_of(one)) is not None for move in swaps.moves]
-    assert reader.endswith("+neutral/1")
+    assert reader.endswith("+neutral/2")
     assert len(moves) > 0
     assert [move for move in moves if move.after != move.before] == []
     assert all(move.before < 0.0 for move in moves)
@@ -126,7 +126,7 @@ def test_a_view_that_a_swap_turns_round_counts_for_nothing(tested_run: Any) -> N
 def test_a_run_without_such_a_bundle_tests_no_view() -> None:
     decisions, problems, _ = run(FairnessConfig(test_views=False))
     (reader,) = readers_of(decisions)
-    assert not reader.endswith("+neutral/1")
+    assert not reader.endswith("+neutral/2")
     assert problems == []
     assert len(decisions) > 0
     assert all(swaps_of(one) is None for one in decisions)
@@ -143,7 +143,7 @@ def test_items_are_read_again_where_names_become_neutral_and_stay_so_after_a_res
     usual = reading(news)
     news.read_neutrally(True)
     neutral = reading(news)
-    assert neutral.reader == f"{usual.reader}+neutral/1"
+    assert neutral.reader == f"{usual.reader}+neutral/2"
     restarted = build_news_processor(settings)
     restarted.restore(news.state())
     assert reading(restarted) == neutral

@@ -5,7 +5,7 @@ A swap replaces an identity wherever it stands in a text, and keeps case. What t
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from importlib import resources
@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from htfi.narrative.encoding.linking import EntityLinker, names_company
-from htfi.narrative.facts.assets import AssetKind, asset_of
-from htfi.narrative.facts.naming import find_name
+from htfi.narrative.encoding.linking import EntityLinker
+from htfi.narrative.named_companies import NamedCompany, companies_in
 from htfi.narrative.question import Question
 
 MAX_SWAPS = 16  # of each kind
@@ -39,13 +38,6 @@ class SwapKind(StrEnum):
 
 _NAME_KINDS = (SwapKind.COMPANY, SwapKind.PERSON, SwapKind.NATIONALITY, SwapKind.RELIGION)
 _SINGLE_KINDS = tuple(kind for kind in SwapKind if kind is not SwapKind.JOINT)
-
-
-class NamedCompany(NamedTuple):
-    """A company in a text, by all the names and tickers that stand there for it, the longest first."""
-
-    names: tuple[str, ...]
-    is_own: bool  # whether it is the one that is asked about
 
 
 class SwappedText(NamedTuple):
@@ -82,7 +74,7 @@ def swapped_texts(
                     pairs = tuple((old, new) for old in words)
                     made.append(SwappedText(kind, swapped, name, words[0], new, symbol, pairs))
         found += made[: min(num_each, MAX_SWAPS)]
-    gendered = swap_gender(text)
+    gendered = swap_gender(text, [name for one in named for name in one.names])
     if gendered != text:
         found.append(SwappedText(SwapKind.GENDER, gendered, asked[1], "", ""))
     made_before = {text, *(one.text for one in found)}
@@ -136,11 +128,17 @@ def _replaced(text: str, words: Sequence[str], new: str) -> str:
     return text
 
 
-def swap_gender(text: str) -> str:
-    """The text with each gendered word replaced by its counterpart."""
+def swap_gender(text: str, names: Collection[str] = ()) -> str:
+    """The text with each gendered word replaced by its counterpart, but for those within `names` ('Mr Bricolage')."""
     by_word = _counterparts()
+    kept = [one.span() for name in names for one in re.finditer(re.escape(name), text)]
 
-    return _gender_pattern().sub(lambda match: _in_case_of(match[0], by_word[match[0].casefold()]), text)
+    def swapped(match: re.Match[str]) -> str:
+        if any(start <= match.start() and match.end() <= end for start, end in kept):
+            return match[0]
+        return _in_case_of(match[0], by_word[match[0].casefold()])
+
+    return _gender_pattern().sub(swapped, text)
 
 
 def _in_case_of(word: str, other: str) -> str:
@@ -186,32 +184,6 @@ def religions() -> tuple[str, ...]:
 
 def companies(*, famous: bool) -> tuple[str, ...]:
     return tuple(_lists()["companies"]["famous" if famous else "unknown"])
-
-
-def companies_in(text: str, asked: tuple[str, str], linker: EntityLinker) -> list[NamedCompany]:
-    """The companies that a text names: the one that is asked about first, then others in the order of the text."""
-    own = _own_name(text, asked, linker)
-    found: dict[str, list[str]] = {asked[0]: [own]} if own else {}
-    for one in linker.mentions(text):
-        name = text[one.start : one.end]
-        is_known = any(name in names for names in found.values())
-        if not is_known and names_company(one.symbol, name) and (own or one.symbol != asked[0]):
-            found.setdefault(one.symbol, []).append(name)
-    return [
-        NamedCompany(tuple(sorted(names, key=len, reverse=True)), bool(own) and symbol == asked[0])
-        for symbol, names in found.items()
-    ]
-
-
-def _own_name(text: str, asked: tuple[str, str], linker: EntityLinker) -> str:
-    """How the text names the company that is asked about; empty where it does not."""
-    symbol, name = asked
-    if not (symbol or name) or asset_of(symbol or name, name).kind is not AssetKind.EQUITY:
-        return ""
-    found = find_name(text, symbol, name)
-    linked = ((one.start, one.end) for one in linker.mentions(text) if symbol and one.symbol == symbol)
-    start, end = found or next(linked, (0, 0))
-    return text[start:end] if text[start:end][:1].isupper() else ""
 
 
 def _sites(

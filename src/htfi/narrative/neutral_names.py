@@ -15,22 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.narrative.encoding.linking import EntityLinker
-from htfi.narrative.facts.extraction import FactScores
 from htfi.narrative.name_swaps import (
-    companies_in,
     gendered_words,
     neutral_gender,
     nouns_of_people,
     people_in,
 )
+from htfi.narrative.named_companies import NamedCompany, companies_in, end_of_legal_form
 
-NEUTRAL_VERSION = "neutral/1"
+NEUTRAL_VERSION = "neutral/2"
 
 
 class Replaced(NamedTuple):
-    """A word replaced: characters `start` to before `end` of the text, and of the neutral text."""
+    """A word replaced: characters `start` to before `end` of the text, of which a legal form begins at `name_end`, and
+    those of the neutral text.
+    """
 
     start: int
+    name_end: int
     end: int
     new_start: int
     new_end: int
@@ -51,7 +53,7 @@ class NeutralText(NamedTuple):
             shift = one.end - one.new_end
             inside = (spans[:, 0] < one.new_end) & (spans[:, 1] > one.new_start)
             found[spans[:, 0] >= one.new_end] = spans[spans[:, 0] >= one.new_end] + shift
-            found[inside] = one.start, one.end
+            found[inside] = one.start, one.name_end
         return found
 
 
@@ -59,17 +61,21 @@ class _Name(NamedTuple):
     """A name or word of a text: what it is replaced by in each form of the text."""
 
     start: int
+    name_end: int  # before a legal form
     end: int
     instead: tuple[str, ...]
     is_name: bool
 
 
-def neutral_texts(text: str, asked: tuple[str, str], linker: EntityLinker) -> list[NeutralText]:
-    """The text with each form of neutral names; none where it names nobody.
+def neutral_texts(
+    text: str, asked: tuple[str, str], linker: EntityLinker, others: Sequence[str] = ()
+) -> list[NeutralText]:
+    """The text with each form of neutral names; none where it has no name.
 
-    `asked` are symbol and name of an asset that the text may name, both '' for none.
+    `asked` are symbol and name of an asset that the text may name, both '' for none; `others` are names in the text of
+    companies that stand in no list.
     """
-    names = _names(text, asked, linker)
+    names = _names(text, asked, linker, others)
     return [_written(text, names, form) for form in range(len(_forms()))] if names else []
 
 
@@ -78,43 +84,15 @@ def neutral_companies() -> Sequence[str]:
     return _forms()[0]
 
 
-def mean_scores(texts: Sequence[NeutralText], scores: Sequence[FactScores]) -> FactScores:
-    """What was read of the forms of one text, averaged: of the text, of each word between names, and of each name.
-
-    An adjective is no party, whichever nationality or religion it names.
-    """
-    by_place: dict[tuple[int, int], list[tuple[NDArray[np.float64], NDArray[np.float64]]]] = {}
-    for text, one in zip(texts, scores, strict=True):
-        tokens: dict[tuple[int, int], list[int]] = {}
-        for token, (start, end) in enumerate(text.original(one.spans).tolist()):
-            tokens.setdefault((start, end), []).append(token)
-        for place, of_place in tokens.items():
-            read = one.roles[of_place].mean(axis=0), one.effects[of_place].mean(axis=0)
-            by_place.setdefault(place, []).append(read)
-    places = sorted(by_place)
-    roles = np.array([np.mean([roles for roles, _ in by_place[place]], axis=0) for place in places])
-    adjectives = {(one.start, one.end) for text in texts for one in text.replaced if not one.is_name}
-    roles[[place in adjectives for place in places]] = np.eye(roles.shape[1])[-1]
-    return FactScores(
-        event=np.mean([one.event for one in scores], axis=0),
-        tone=np.mean([one.tone for one in scores], axis=0),
-        axis=np.mean([one.axis for one in scores], axis=0),
-        modality=np.mean([one.modality for one in scores], axis=0),
-        tense=np.mean([one.tense for one in scores], axis=0),
-        spans=np.array(places, np.int64).reshape(-1, 2),
-        roles=roles,
-        effects=np.array([np.mean([effects for _, effects in by_place[place]], axis=0) for place in places]),
-    )
-
-
-def _names(text: str, asked: tuple[str, str], linker: EntityLinker) -> list[_Name]:
+def _names(text: str, asked: tuple[str, str], linker: EntityLinker, others: Sequence[str]) -> list[_Name]:
     """What is replaced, in order, none over another; a longer name counts before a shorter one within it."""
-    instead = {**_people(text), **_companies(text, asked, linker)}
+    instead = {**_people(text), **_companies(text, asked, linker, others)}
     found: list[_Name] = []
 
     def add(start: int, end: int, new: Sequence[str], *, is_name: bool = False) -> None:
         if not any(start < one.end and end > one.start for one in found):
-            found.append(_Name(start, end, tuple(new), is_name))
+            whole_end = end_of_legal_form(text, end) if is_name else end
+            found.append(_Name(start, end, whole_end, tuple(new), is_name))
 
     for name in sorted(instead, key=len, reverse=True):
         for match in re.finditer(rf"(?<![\w&]){re.escape(name)}(?![\w&])", text):
@@ -130,9 +108,13 @@ def _names(text: str, asked: tuple[str, str], linker: EntityLinker) -> list[_Nam
     return sorted(found)
 
 
-def _companies(text: str, asked: tuple[str, str], linker: EntityLinker) -> dict[str, tuple[str, ...]]:
+def _companies(
+    text: str, asked: tuple[str, str], linker: EntityLinker, others: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
     """The names of companies, and what stands for each: names of one company are replaced by one."""
-    named = companies_in(text, asked, linker)
+    named = [*companies_in(text, asked, linker), *(NamedCompany((one,), False) for one in others)]
+    own = [one for one in named if one.is_own]
+    named = own + sorted((one for one in named if not one.is_own), key=lambda one: _first_place(text, one))
     rest = text
     for name in (name for one in named for name in one.names):
         rest = rest.replace(name, " ")
@@ -142,6 +124,10 @@ def _companies(text: str, asked: tuple[str, str], linker: EntityLinker) -> dict[
         for place, one in enumerate(named)
         for name in one.names
     }
+
+
+def _first_place(text: str, company: NamedCompany) -> int:
+    return min(place for name in company.names if (place := text.find(name)) >= 0)
 
 
 def _people(text: str) -> dict[str, tuple[str, ...]]:
@@ -162,7 +148,7 @@ def _written(text: str, names: Sequence[_Name], form: int) -> NeutralText:
         new = name.instead[form].upper() if text.isupper() else name.instead[form]
         written += text[after : name.start]
         start, end = len(written), len(written) + len(new)
-        replaced.append(Replaced(name.start, name.end, start, end, name.is_name))
+        replaced.append(Replaced(name.start, name.name_end, name.end, start, end, name.is_name))
         written += new
         after = name.end
     return NeutralText(written + text[after:], tuple(replaced))

@@ -10,6 +10,8 @@ from htfi.narrative.name_swaps import ticker_of
 from htfi.narrative.neutral_names import NEUTRAL_VERSION, neutral_companies, neutral_texts
 from htfi.narrative.question import Question
 
+_NEUTRAL = f"+{NEUTRAL_VERSION.partition('/')[0]}/"  # of every version
+
 
 def neutral_question(question: Question, name: str, linker: EntityLinker) -> Question:
     """The question with neutral names in its headlines and neutral tickers; `name` is what its symbol is called."""
@@ -39,7 +41,7 @@ def neutral_ticker(symbol: str) -> str:
 
 def has_neutral_names(readers: Iterable[str]) -> bool:
     """Whether facts that these readers read, and the prompt beside them, have neutral names."""
-    return any(reader.endswith(f"+{NEUTRAL_VERSION}") for reader in readers)
+    return any(_NEUTRAL in reader for reader in readers)
 
 
 def _neutral_headline(headline: str, asked: tuple[str, str], linker: EntityLinker) -> str:

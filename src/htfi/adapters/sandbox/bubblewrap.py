@@ -15,11 +15,16 @@ _NOBODY = "65534"
 _HOME_BYTES = 1 << 20
 
 
+def _program() -> str | None:
+    """Where bubblewrap lies, as a whole path: the process that starts it has another PATH."""
+    found = shutil.which("bwrap")
+    return found and str(Path(found).resolve())
+
+
 @cache
 def why_not() -> str:
     """Why bubblewrap cannot be used here; '' where it can."""
-    program = shutil.which("bwrap")
-    if program is None:
+    if _program() is None:
         return "bubblewrap is not installed (package bubblewrap, command bwrap)"
     try:
         done = subprocess.run(
@@ -49,7 +54,7 @@ def command(
     nothing else; `cache_folder` alone can be written, in memory.
     """
     words = [
-        "bwrap", "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
+        _program() or "bwrap", "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
         "--unshare-cgroup-try", "--uid", _NOBODY, "--gid", _NOBODY, "--cap-drop", "ALL", "--die-with-parent",
         "--new-session", "--hostname", "sandbox", "--proc", "/proc", "--dev", "/dev",
     ]  # fmt: skip

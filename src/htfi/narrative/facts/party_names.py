@@ -47,9 +47,11 @@ def name_spans(
     for mention in mentions:
         linked.setdefault(_without_verb(text, mention), []).append(mention.symbol)
     taken = list(linked)
-    if asked is not None and not _overlap(asked, taken):
-        linked[asked] = []
-        taken.append(asked)
+    if asked is not None:
+        parts = [one for one in linked if asked[0] <= one[0] and one[1] <= asked[1]]
+        if parts or not _overlap(asked, taken):
+            linked[asked] = [symbol for part in parts for symbol in linked.pop(part)]
+            taken.append(asked)
     spans = [NamedSpan(start, end, tuple(dict.fromkeys(symbols))) for (start, end), symbols in linked.items()]
     words = named_words(text, tokens, named, taken)
     spans += [NamedSpan(start, end, ()) for start, end in name_runs(text, words)]

@@ -181,7 +181,7 @@ def _read_equity(
     others = [
         one
         for one in facts.parties
-        if one is not party and one.role in _COMPANY_PARTIES and not _is_asset_name(one)
+        if one.role in _COMPANY_PARTIES and not _is_same(one, party) and not _is_asset_name(one)
     ]
     score, neutral = _tone(facts, axis)
     share = 1.0
@@ -214,6 +214,15 @@ def _read_equity(
     role = party.role if party.confidence >= _MIN_ROLE else None
     lines = effects_on(asset, facts.event, facts.regions, role, is_named=True)
     return _stated(asset, facts, score, neutral, lines, relevance, party.role, config)
+
+
+def _is_same(one: Party, party: Party | None) -> bool:
+    """Whether a party is another, or the same name again: of a name that is not known nothing else says so."""
+    return party is not None and (one is party or _plain(one.name) == _plain(party.name))
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("$").casefold()
 
 
 def _read_market(facts: NewsFacts, asset: Asset, axis: float | None, config: ReadingConfig) -> AssetReading:
@@ -406,7 +415,12 @@ def _party_of(facts: NewsFacts, asset: Asset) -> Party | None:
     if span is None:
         return None
     start, end = span
-    over = [party for party in facts.parties if party.start < end and party.end > start]
+    written = _plain(facts.text[start:end])
+    over = [
+        party
+        for party in facts.parties
+        if (party.start < end and party.end > start) or _plain(party.name) == written
+    ]
     if over:
         return max(over, key=lambda party: abs(party.effect))
     return Party(facts.text[start:end], start, end, PartyRole.SUBJECT, 0.0, facts.tone)

@@ -23,8 +23,11 @@ MARKET, MINUTES, READINGS = "market", "minutes", "readings"
 class FaultInjection:
     """One occurrence of a fault. `bars` changes the bars of an instant, `observed` what breakers observe of it.
 
-    Both get the number of instants since the fault began.
+    Both get the number of instants since the fault began. `severity` is what was drawn for how bad it is, in units of
+    its own; None where there is one alone.
     """
+
+    severity: float | None = None
 
     def __init__(self, rng: Rng) -> None:
         self.rng = rng
@@ -173,7 +176,7 @@ class NarrowBands(FaultInjection):
 
     def __init__(self, rng: Rng) -> None:
         super().__init__(rng)
-        self._factor = float(rng.uniform(0.25, 0.5))
+        self._factor = self.severity = float(rng.uniform(0.25, 0.5))
 
     def point(self, number: int, point: PointObservation) -> PointObservation:
         del number
@@ -186,7 +189,7 @@ class MisplacedBands(FaultInjection):
 
     def __init__(self, rng: Rng) -> None:
         super().__init__(rng)
-        self._shift = float(rng.choice([-1.0, 1.0]) * rng.uniform(0.4, 1.0))
+        self._shift = self.severity = float(rng.choice([-1.0, 1.0]) * rng.uniform(0.4, 1.0))
 
     def point(self, number: int, point: PointObservation) -> PointObservation:
         del number
@@ -231,7 +234,7 @@ class RejectedDrafts(FaultInjection):
 
     def __init__(self, rng: Rng) -> None:
         super().__init__(rng)
-        self._kept = float(rng.uniform(0.1, 0.5))
+        self._kept = self.severity = float(rng.uniform(0.1, 0.5))
 
     def answer(self, number: int, answer: AnswerObservation) -> AnswerObservation:
         del number
@@ -243,7 +246,7 @@ class RunawayDraft(FaultInjection):
 
     def __init__(self, rng: Rng) -> None:
         super().__init__(rng)
-        self._factor = float(rng.uniform(3.0, 8.0))
+        self._factor = self.severity = float(rng.uniform(3.0, 8.0))
 
     def answer(self, number: int, answer: AnswerObservation) -> AnswerObservation:
         del number
@@ -333,7 +336,7 @@ class QuarantineFlood(FaultInjection):
 
     def __init__(self, rng: Rng) -> None:
         super().__init__(rng)
-        self._share = float(rng.uniform(0.3, 0.7))
+        self._share = self.severity = float(rng.uniform(0.3, 0.7))
 
     def item(self, number: int, item: NewsObservation) -> NewsObservation:
         del number

@@ -15,7 +15,7 @@ from htfi.domain.governance import BreakerState
 from htfi.governance.breakers.observations import BreakerObservation, PointObservation
 from htfi.governance.breakers.panel import BreakerPanel
 from htfi.governance.breakers.states import BreakerChange
-from htfi_eval.eval.governance.breaker_faults import FAULTS, MARKET, MINUTES, READINGS, Fault
+from htfi_eval.eval.governance.breaker_faults import FAULTS, MARKET, MINUTES, READINGS, Fault, FaultInjection
 from htfi_eval.eval.governance.breaker_worlds import (
     MarketWorld,
     ReadingWorld,
@@ -56,9 +56,12 @@ REPORTED = WorldSeeds(desk=2, minutes=20, readings=FIRST_EVALUATION_SEED + 77, s
 
 @dataclass(frozen=True, slots=True)
 class FaultTrial:
-    """One fault in one world: after how many instants a finder tripped; None where none did in time."""
+    """One fault in one world, with the severity that was drawn: after how many instants a finder tripped; None where
+    none did in time.
+    """
 
     fault: str
+    severity: float | None
     delay: int | None
 
 
@@ -87,6 +90,7 @@ def measure(seeds: WorldSeeds, num: int, *, quick: bool, data: Path | None = Non
         rows.append({
             "failure": fault.name, "in": fault.world, "worlds": len(mine), "found": len(delays) / len(mine),
             "median delay": float(np.median(delays)) if delays else None, "deadline": fault.deadline,
+            "missed severities": _missed(mine), "drawn severities": _span(mine),
         })  # fmt: skip
     has_data = data_folder(data) is not None
     counts = list(
@@ -108,6 +112,16 @@ def measure(seeds: WorldSeeds, num: int, *, quick: bool, data: Path | None = Non
     if not has_data:
         notes.append("staged data were not found: prices are those of simulated sessions")
     return PartFigures(title="Circuit breakers", metrics=metrics, rows=rows, notes=notes)
+
+
+def _missed(trials: Sequence[FaultTrial]) -> str:
+    return _span([one for one in trials if one.delay is None])
+
+
+def _span(trials: Sequence[FaultTrial]) -> str:
+    """From the lowest to the highest severity; empty without any."""
+    drawn = [one.severity for one in trials if one.severity is not None]
+    return f"{min(drawn):.2f} to {max(drawn):.2f}" if drawn else ""
 
 
 def draw_panels(prices: Prices, num: int, seed: int) -> list[Prices]:
@@ -154,14 +168,15 @@ def run_trials(
         for fault in faults:
             world.load(saved)
             panel.restore(known)
-            yield FaultTrial(fault.name, measure_delay(fault, world, panel, rng))
+            injection = fault.begin(rng)
+            delay = measure_delay(fault, injection, world, panel)
+            yield FaultTrial(fault.name, injection.severity, delay)
         world.load(saved)
         panel.restore(known)
 
 
-def measure_delay(fault: Fault, world: World, panel: BreakerPanel, rng: np.random.Generator) -> int | None:
+def measure_delay(fault: Fault, injection: FaultInjection, world: World, panel: BreakerPanel) -> int | None:
     """After how many instants a finder of the fault trips; None where none does in time."""
-    injection = fault.begin(rng)
     number = 0
     for seen in world.ahead(fault.deadline, injection.bars):
         for one in injection.observed(number, seen):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
+from itertools import starmap
 
 from htfi.apps.cli.audit.text import (
     FIGURE_COLUMNS,
@@ -19,7 +20,15 @@ from htfi.library.charts.figures import chart_html
 from htfi.library.charts.specs import DotChart, DotGroup
 from htfi.wiring.fairness import RunAudit, TableAudit
 
-_STYLE = "td.text,th.text{text-align:left} .different{font-weight:600;color:#b3261e}"
+_STYLE = (
+    "td.text,th.text{text-align:left} figure{margin-bottom:32px} .different{font-weight:600;color:#b3261e}"
+)
+# On a phone each row is a block of labelled cells.
+_NARROW_STYLE = (
+    "@media (max-width:640px){.cells thead{display:none}.cells tr{display:grid;grid-template-columns:1fr 1fr;"
+    "gap:4px 12px;padding:10px 0;border-bottom:1px solid var(--line)}.cells td{display:block;padding:0;border:0}"
+    ".cells td::before{content:attr(data-label);display:block;color:var(--quiet);font-size:13px;font-weight:400}}"
+)
 
 
 def audit_page(found: TableAudit | RunAudit) -> str:
@@ -36,39 +45,45 @@ def audit_page(found: TableAudit | RunAudit) -> str:
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in notes_of(found))
     body = (
         f"<header><h1>Fairness</h1><p>{escape(title_of(found))}</p></header><main>{notes}"
-        f"<section><h2>Gaps between groups</h2>{_table(GAP_COLUMNS, gap_rows(found.audit.gaps, in_shares=in_shares))}"
+        f"<section><h2>Gaps between groups</h2>{_gaps(found, in_shares=in_shares)}"
         f"</section><section><h2>Groups</h2>{plots}"
         f"{_table(FIGURE_COLUMNS, figure_rows(figures, in_shares=in_shares))}</section>"
         '<section><h2>What decisions tell of groups</h2><p class="note">How well a group can be predicted from what '
         "is decided: 0.5 is not at all. The null permutes the attribute over whole companies or people.</p>"
         f"{_table(PROXY_COLUMNS, proxy_rows(found.proxies))}</section></main>"
     )
-    return page_html("HTFI fairness", body, style=_STYLE, is_generated=False)
+    return page_html("HTFI fairness", body, style=_STYLE + _NARROW_STYLE, is_generated=False)
+
+
+def _gaps(found: TableAudit | RunAudit, *, in_shares: bool) -> str:
+    if not found.audit.gaps:
+        return '<p class="empty">No two groups are large enough to be compared.</p>'
+    return _table(GAP_COLUMNS, gap_rows(found.audit.gaps, in_shares=in_shares))
 
 
 def _chart(attribute: str, measure: str, figures: Sequence[GroupFigure]) -> DotChart:
     return DotChart(
         f"{measure} by {attribute}",
-        "The value with the ends of its 95% interval.",
+        "95% intervals.",
         [f"{one.group} ({one.num:,})" for one in figures],
         [
-            DotGroup("lower end", [one.low for one in figures]),
-            DotGroup("value", [one.value for one in figures]),
-            DotGroup("upper end", [one.high for one in figures]),
+            DotGroup(
+                measure,
+                [one.value for one in figures],
+                [one.low for one in figures],
+                [one.high for one in figures],
+            )
         ],
     )
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f'<th class="text">{escape(column)}</th>' for column in columns)
-    lines = "".join(
-        "<tr>"
-        + "".join(
-            f'<td class="text{" different" if cell == "DIFFERENT" else ""}">{escape(cell)}</td>'
-            for cell in row
-        )
-        + "</tr>"
-        for row in rows
-    )
-    table = f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
+    lines = "".join(f"<tr>{''.join(starmap(_cell, zip(columns, row, strict=True)))}</tr>" for row in rows)
+    table = f'<table class="words cells"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
     return f'<div class="scroll">{table}</div>'
+
+
+def _cell(column: str, text: str) -> str:
+    style = "text different" if text == "DIFFERENT" else "text"
+    return f'<td class="{style}" data-label="{escape(column)}">{escape(text)}</td>'

@@ -42,7 +42,7 @@ def title_of(found: TableAudit | RunAudit) -> str:
 def notes_of(found: TableAudit | RunAudit) -> list[str]:
     """How to read the tables, a sentence each."""
     notes = [
-        f"p-values are corrected for the number of pairs of a measure, by {found.correction.value}",
+        f"p-values are corrected for the number of pairs of a measure, by {found.correction.value.title()}",
         "within noise: larger than what is tolerated, but chance alone makes such gaps; groups that are too small to "
         "be compared are listed only",
     ]

@@ -9,7 +9,7 @@ from htfi import __version__
 from htfi.apps.display.page import fill_template, page_html, resource
 from htfi.domain.content_marking import FIELD, content_marking
 from htfi.domain.counts import counted
-from htfi.domain.time import format_ns
+from htfi.domain.time import NS_PER_S, format_ns
 from htfi.governance.regulation.findings import CheckOutcome, Finding, Severity
 from htfi.governance.regulation.monitor import CheckResult, Span
 from htfi.wiring.regulation import RegulationResult
@@ -59,7 +59,8 @@ def render(found: RegulationResult, regime: str, span: Span) -> str:
 def _period(found: RegulationResult, span: Span) -> str:
     start = span.start_ns or found.counts.start_ns
     end = found.counts.end_ns if span.end_ns == Span().end_ns else span.end_ns
-    return f"{format_ns(start)} to {format_ns(end)}" if end else "an empty record"
+    whole = (instant // NS_PER_S * NS_PER_S for instant in (start, end))
+    return " to ".join(map(format_ns, whole)) if end else "an empty record"
 
 
 def _figures(found: RegulationResult) -> str:

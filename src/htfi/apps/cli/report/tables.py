@@ -138,8 +138,8 @@ def readings_html(survey: RunSurvey) -> str:
         way = "up" if read.direction > 0 else "down"
         rows.append(
             f"<tr><th>{format_ns(read.as_of_ns)[:16].replace('T', ' ')}</th><td>{escape(read.series)}</td>"
-            f"<td>{way} {read.size_sigmas:g} σ</td>"
-            f'<td data-name="volatility">{read.volatility_multiplier:g}×</td>'
+            f"<td>{way} {read.size_sigmas:.2f} σ</td>"
+            f'<td data-name="volatility">{read.volatility_multiplier:.2f}×</td>'
             f'<td data-name="confidence">{read.confidence:.0%}</td>'
             f'<td data-name="outcome">{format_percent(math.expm1(read.outcome))}</td>'
             f'<td class="text">{escape(_shorten(read.news, _TEXT_CHARS))}'
