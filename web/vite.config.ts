@@ -11,7 +11,7 @@ const sources = {
   closeBundle() {
     const names = ["index.html", "package-lock.json", ...readdirSync("src").map((name) => `src/${name}`)].sort();
     const lines = names.map((name) => `${createHash("sha256").update(readFileSync(name)).digest("hex")}  ${name}\n`);
-    writeFileSync(`${OUT}/sources.txt`, lines.join(""));
+    writeFileSync("sources.txt", lines.join(""));
   },
 };
 

@@ -14,7 +14,6 @@ from chromium import CHROMIUM, Chromium
 from service_process import ServiceProcess
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "src/htfi/apps/service/page"
 VISITS = count()  # each visit loads the page anew
 HOSTILE = "<img src=x onerror=document.title='owned'>"
 TYPE = """((text) => {
@@ -37,7 +36,7 @@ def bars(first: int, last: int) -> list[dict[str, object]]:
 
 
 def test_built_page_is_of_the_sources_that_are_there() -> None:
-    lines = (PAGE / "sources.txt").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "web" / "sources.txt").read_text(encoding="utf-8").splitlines()
     assert len(lines) > 10
     for line in lines:
         digest, name = line.split("  ")

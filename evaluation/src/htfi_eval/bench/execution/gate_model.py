@@ -242,7 +242,9 @@ def change(world: GateWorld, order: SeenOrder, event: OrderMessage) -> None:
             order.asked.clear()
             order.num_asked = 0
     elif isinstance(event, OrderFilled):
-        if event.exec_id not in order.fills and event.quantity > 0:  # also after its end, or beyond it: it was traded
+        if (
+            event.exec_id not in order.fills and event.quantity > 0
+        ):  # also after its end, or beyond it: it was traded
             order.fills[event.exec_id] = (event.quantity, Fraction(event.price))
             if order.filled >= order.quantity:
                 order.status = "filled"
