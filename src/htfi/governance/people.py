@@ -132,7 +132,7 @@ def identify(
     """
     if not note:
         raise AccessDenied(
-            "the request is not signed, as the governance folder has people: give --governance G --key FILE"
+            "the request is not signed, and the governance folder names people: give --governance G --key FILE"
         )
     if len(note) > MAX_NOTE_BYTES:
         raise IntegrityError(f"malformed request: larger than {MAX_NOTE_BYTES >> 10} kB")

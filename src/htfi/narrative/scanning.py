@@ -1,4 +1,4 @@
-"""Which patterns may match in a text, and at which words: compiled (`scan_core`), or in Python where no compiler was at
+"""Which patterns may match in a text, and at which words: compiled (scan_core), or in Python where no compiler was at
 hand.
 """
 

@@ -185,7 +185,7 @@ class PricePublisher:
             return False
         request_id = self._subscribed.get(price.symbol)
         if request_id is not None:
-            assert self._runner is not None, "somebody has subscribed"
+            assert self._runner is not None, "a session has subscribed"
             composed = self._published.message(price, number, request_id)
             if isinstance(self._runner.send(*composed), NotSent):
                 self._subscribed.clear()

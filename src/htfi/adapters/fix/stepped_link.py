@@ -157,7 +157,7 @@ class SteppedVenueLink:
         numbers = posted(self._session, [composed], self._settings.logon_wait_s)
         if isinstance(numbers, NotSent):
             raise DependencyUnavailable(
-                f"{self._session.name} is down ({self._session.why_down}): mend that, or start the venue with "
+                f"{self._session.name} is down ({self._session.why_down}): correct that, or start the venue with "
                 "`htfi venue serve`, and run the same command again"
             )
         return numbers[0]

@@ -41,7 +41,7 @@ _BEGIN = np.datetime64("2024-03-01T14:00:00")
 @figures_options
 @quick_option
 def command(json_file: Path | None, history_file: Path | None, quick: bool) -> None:
-    """Measure `htfi serve` from another process over real sockets, while a run of 20 series goes on beside it.
+    """Measure `htfi serve` from another process over real sockets, while a run of 20 series makes decisions beside it.
 
     forecast_p99_ms: GET of the newest forecast, 1,000 a second over 200 connections, each time from when the request
     was due. stream_lag_p99_ms: from a decision's release to the hundredth of 1,000 subscribers, decisions of 20 series
