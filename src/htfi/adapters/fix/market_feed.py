@@ -109,8 +109,8 @@ class MarketDataReceiver:
         while not self._session.wait_for_logon(_WAIT_S) and not self._stopped.is_set():
             if self._num_handled == 0 and time.monotonic() >= deadline_s:
                 raise DependencyUnavailable(
-                    f"{self._session.name}: no logon within {FIRST_LOGON_S:g} s ({self._session.why_down}): correct that, "
-                    "and see that the venue runs"
+                    f"{self._session.name}: no logon within {FIRST_LOGON_S:g} s ({self._session.why_down}): "
+                    "correct that, and see that the venue runs"
                 )
             if self._num_handled:  # it was there before: a run that goes on waits for it
                 self._watch_connection()

@@ -11,7 +11,7 @@ EPILOG = """\b
 Examples:
   htfi serve                       a run of the embedded sample
   htfi serve prices.csv --out run1 a run of your files, as it goes
-  htfi serve --follow run1         a run of another shell, or one that has ended
+  htfi serve --follow run1         a run of another shell, or an ended one
 """
 
 
