@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-import tarfile
 import time
 from collections.abc import Iterator, Mapping
 from importlib import resources
@@ -12,6 +11,7 @@ from pathlib import Path
 import onnxruntime
 import pytest
 
+from archives import unpack
 from link_processes import write_sources
 from network_calls import Outcome, Watched
 
@@ -86,8 +86,9 @@ def work(tmp_path_factory: pytest.TempPathFactory, telemetry: Watched, home: Pat
     del telemetry  # begins meanwhile
     folder = tmp_path_factory.mktemp("work")
     write_sources(folder, num_days=62)
-    with tarfile.open(Path(__file__).parents[1] / "data/ledgers/run-0.1.0.tar.xz") as archive:
-        archive.extractall(folder, filter="data")  # with readings that one model alone wrote
+    unpack(
+        Path(__file__).parents[1] / "data/ledgers/run-0.1.0.tar.xz", folder
+    )  # with readings that one model alone wrote
     env = environment(home, HTFI_DECODING__STRATEGY="outcomes")
     ran = htfi(folder, "run", "prices.csv", "news.jsonl", "--out", "run1", "--plain", env=env)
     assert (ran.status, ran.attempts) == (0, []), ran.output

@@ -1,11 +1,11 @@
 """Ledgers that earlier versions left behind verify, replay and are read by the code as it stands."""
 
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from archives import unpack
 from htfi.domain.decision import Decision, PolicyOutcome, encode_decision
 from htfi.pipeline.record.entry import decode_entry, encode_entry, entry_json
 from htfi.wiring.ledger import open_ledger_readonly
@@ -47,8 +47,7 @@ NUM_ENTRIES = {
 @pytest.fixture(scope="module", params=sorted(ROOTS))
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     parent = tmp_path_factory.mktemp("ledgers")
-    with tarfile.open(LEDGERS / f"{request.param}.tar.xz") as archive:
-        archive.extractall(parent, filter="data")
+    unpack(LEDGERS / f"{request.param}.tar.xz", parent)
     return parent / request.param
 
 

@@ -1,7 +1,6 @@
 """Everything that commands write about decisions is marked for machines: JSON, lines, pages, tables and folders."""
 
 import json
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from archives import unpack
 from htfi.adapters.stores.decision_table import is_marked
 from htfi.apps.cli.main import cli
 from htfi.domain.content_marking import FIELD, MARKING_FILE, content_marking
@@ -60,8 +60,7 @@ def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, set[
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parent = tmp_path_factory.mktemp("traced")
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(parent, filter="data")
+    unpack(ARCHIVE, parent)
     (parent / "groups.csv").write_text("symbol,region\nACME,a\nOMEGA,b\n")
     return parent / "run-traced"
 

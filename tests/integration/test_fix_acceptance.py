@@ -1,12 +1,12 @@
 """QuickFIX's acceptance definitions: the session passes all of FIX 4.4 and FIX 5.0 SP2, in virtual time."""
 
 import asyncio
-import tarfile
 import time
 from pathlib import Path
 
 import pytest
 
+from archives import unpack
 from fix_acceptance import (
     Acceptor,
     EchoApplication,
@@ -40,8 +40,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def quickfix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("quickfix")
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder, filter="data")
+    unpack(ARCHIVE, folder)
     return folder / "quickfix-acceptance"
 
 

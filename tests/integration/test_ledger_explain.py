@@ -6,7 +6,6 @@ the report; and the keyed noise of readings, which only its key writes again.
 
 import json
 import random
-import tarfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from click.testing import CliRunner, Result
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from archives import unpack
 from checks import nonempty
 from htfi.adapters.keys.mark_key import MARK_KEY_FILE, create_mark_key
 from htfi.apps.cli.main import cli
@@ -176,8 +176,7 @@ def test_marked_readings_have_the_tokens_of_plain_decoding(
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parent = tmp_path_factory.mktemp("traced")
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(parent, filter="data")
+    unpack(ARCHIVE, parent)
     return parent / "run-traced"
 
 

@@ -6,7 +6,6 @@ import pickle
 import sqlite3
 import subprocess
 import sys
-import tarfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -17,6 +16,7 @@ import pandas as pd
 import pytest
 
 import htfi
+from archives import unpack
 from htfi.domain.decision import encode_decision
 
 DAYS = pd.bdate_range("2020-01-01", periods=26)
@@ -234,8 +234,7 @@ def test_an_altered_entry_is_found(tmp_path):
 
 
 def test_a_ledger_of_an_earlier_version_is_read(tmp_path):
-    with tarfile.open(Path(__file__).parents[1] / "data/ledgers/run-0.1.0.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(Path(__file__).parents[1] / "data/ledgers/run-0.1.0.tar.xz", tmp_path)
     (folder,) = (path.parent for path in tmp_path.rglob("ledger.db"))
     with htfi.open_ledger(folder) as ledger:
         assert ledger.verify().num_entries == len(ledger) > 0

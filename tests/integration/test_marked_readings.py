@@ -1,12 +1,12 @@
 """Readings of a run with a marking key: what `htfi mark verify --run` finds in their words, and what it says."""
 
-import tarfile
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import htfi
+from archives import unpack
 from htfi.adapters.keys.mark_key import MARK_KEY_FILE, create_mark_key, load_mark_key
 from htfi.apps.cli.main import cli
 from htfi.decoding.marking import MarkKey
@@ -24,8 +24,7 @@ ARCHIVES = Path(__file__).parents[1] / "data" / "ledgers"
 
 
 def unpacked(name: str, parent: Path) -> Path:
-    with tarfile.open(ARCHIVES / f"{name}.tar.xz") as archive:
-        archive.extractall(parent, filter="data")
+    unpack(ARCHIVES / f"{name}.tar.xz", parent)
     return parent / name
 
 
