@@ -81,7 +81,11 @@ def test_a_run_at_a_venue_of_another_engine_holds_what_that_has_done(
         pytest.importorskip("quickfix")
     port, run = free_port(), tmp_path / "run"
     client = write_session(
-        tmp_path / "fix.toml", port, is_venue=False, version=version, orders="logon_wait_s = 20.0"
+        tmp_path / "fix.toml",
+        port,
+        is_venue=False,
+        version=version,
+        orders="logon_wait_s = 20.0\nmass_cancel = false",
     )  # the engine begins to listen meanwhile
     resets = str(engine == "jspurefix").lower()  # which begins its numbers anew with each connection
     text = (
