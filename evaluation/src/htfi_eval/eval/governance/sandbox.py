@@ -16,7 +16,7 @@ from htfi_eval.eval.governance.planted_candidates import PlantedCandidate, plant
 from htfi_eval.results import PartFigures
 
 _SEED = 1907  # trials of all candidates, so that the champion runs each of them once
-_NUM_BARS, _QUICK_BARS = 400, 200
+_NUM_BARS = 400  # with 200 a trial cannot show that a harmless candidate is not worse
 _QUICK_BAD, _QUICK_GOOD = 4, 2
 _ANSWER_S = 4.0
 
@@ -29,7 +29,7 @@ def figures(quick: bool) -> PartFigures:
         if quick:
             bad, good = [one for one in planted if one.is_bad], [one for one in planted if not one.is_bad]
             planted = [*bad[:_QUICK_BAD], *good[:_QUICK_GOOD]]
-        return tried(planted, history, _QUICK_BARS if quick else _NUM_BARS)
+        return tried(planted, history, _NUM_BARS)
 
 
 def tried(planted: Sequence[PlantedCandidate], history: TrialHistory, num_bars: int) -> PartFigures:
