@@ -185,7 +185,7 @@ def of_texts(folder: Path, name: str) -> Extension:
     return Extension(
         f"{package}.{name}",
         [source := str(folder / f"{name}.pyx")],
-        depends=[source],
+        depends=[source, *map(str, folder.glob("*.pxd"))],
         extra_compile_args=EXACT,
     )
 

@@ -6,20 +6,10 @@ compares the two.
 """
 
 from cpython.unicode cimport (
-    PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_KIND, PyUnicode_READ, Py_UNICODE_ISALNUM, Py_UNICODE_ISDECIMAL,
+    PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_KIND, PyUnicode_READ,
 )
 
-
-cdef inline bint is_word(unsigned int char) noexcept:
-    if char < 128:
-        return 97 <= char <= 122 or 65 <= char <= 90 or 48 <= char <= 57 or char == 95
-    return Py_UNICODE_ISALNUM(char)
-
-
-cdef inline bint is_decimal(unsigned int char) noexcept:
-    if char < 128:
-        return 48 <= char <= 57
-    return Py_UNICODE_ISDECIMAL(char)
+from htfi.narrative.letters cimport is_decimal, is_word
 
 
 cdef inline bint is_ascii_letter(unsigned int char) noexcept:

@@ -8,10 +8,12 @@ for the needed words alone; `tests/property/test_facts_compiled.py` and `test_pr
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.unicode cimport (
-    PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_KIND, PyUnicode_READ, Py_UNICODE_ISALNUM, Py_UNICODE_ISDECIMAL,
+    PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_KIND, PyUnicode_READ,
     Py_UNICODE_TOLOWER,
 )
 from libc.string cimport memset
+
+from htfi.narrative.letters cimport is_decimal, is_word
 
 cdef enum:
     NUM_LETTERS = 6  # by which words are known
@@ -46,18 +48,6 @@ cdef inline unsigned int small(unsigned int char) noexcept:
     if char == 0x17F:
         return 115  # s
     return Py_UNICODE_TOLOWER(char)
-
-
-cdef inline bint is_word(unsigned int char) noexcept:
-    if char < 128:
-        return 97 <= char <= 122 or 65 <= char <= 90 or 48 <= char <= 57 or char == 95
-    return Py_UNICODE_ISALNUM(char)
-
-
-cdef inline bint is_decimal(unsigned int char) noexcept:
-    if char < 128:
-        return 48 <= char <= 57
-    return Py_UNICODE_ISDECIMAL(char)
 
 
 cdef class Scan:

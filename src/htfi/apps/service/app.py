@@ -1,13 +1,13 @@
 """The service's web application: routes over the record of one run, errors as problems, the page."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from htfi import __version__
 from htfi.apps.service import ask_routes, record_routes, streams, tiles
@@ -20,8 +20,6 @@ from htfi.apps.service.schema import add_schemas, gives
 from htfi.apps.service.worker import AnswerProcess, ForecastQuestion, ScenarioQuestion
 from htfi.wiring.service.record import is_followed_run_live
 
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -78,11 +76,11 @@ class BrowserRules:
     our own page or by a program, which sends no Origin.
     """
 
-    def __init__(self, app: Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", ()), *_HEADERS]
             await send(message)

@@ -1,6 +1,6 @@
 """What OpenAPI says of bodies: the schemas of our own structs, so that a client can be generated."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -47,7 +47,7 @@ def add_schemas(app: FastAPI, shapes: Sequence[type[msgspec.Struct]]) -> None:
             found = get_openapi(title=app.title, version=app.version, routes=app.routes, summary=app.summary)
             _, schemas = msgspec.json.schema_components([*shapes, Problem], ref_template=_REF)
             known: dict[str, Any] = found.setdefault("components", {}).setdefault("schemas", {})
-            known.update(_plain(schemas))
+            known.update(schemas)
             app.openapi_schema = found
         return app.openapi_schema
 
@@ -56,7 +56,3 @@ def add_schemas(app: FastAPI, shapes: Sequence[type[msgspec.Struct]]) -> None:
 
 def _ref(shape: type[msgspec.Struct]) -> dict[str, str]:
     return {"$ref": _REF.format(name=shape.__name__)}
-
-
-def _plain(schemas: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(schemas)
