@@ -72,7 +72,7 @@ def command(
         run = RunProcess(arguments, served, lambda line: click.echo(f"htfi: {line}", err=True))
     click.echo(f"htfi: http://{host}:{port} is ready: {served}")
     try:
-        serve(served, listening)
+        serve({"": served}, listening)
     finally:
         if run is not None:
             run.stop()

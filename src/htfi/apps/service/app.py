@@ -1,6 +1,6 @@
 """The service's web application: routes over the record of one run, errors as problems, the page."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,12 +12,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from htfi import __version__
 from htfi.apps.service import ask_routes, record_routes, streams, tiles
 from htfi.apps.service.chart import ChartBody
-from htfi.apps.service.live_record import LiveRecord
 from htfi.apps.service.problems import add_problems, problem
-from htfi.apps.service.record_routes import json_response, record_of
+from htfi.apps.service.record_routes import json_response
 from htfi.apps.service.representations import SHAPES, Health
 from htfi.apps.service.schema import add_schemas, gives
-from htfi.apps.service.worker import AnswerProcess, ForecastQuestion, ScenarioQuestion
+from htfi.apps.service.served_run import ServedRun, record_of
+from htfi.apps.service.worker import ForecastQuestion, ScenarioQuestion
 from htfi.wiring.service.record import is_followed_run_live
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
@@ -31,16 +31,20 @@ _HEADERS = (
 )
 
 
-def create_app(folder: Path) -> FastAPI:
-    """The application that serves the run in a folder; it follows the run while it is up."""
-    record, worker = LiveRecord(folder), AnswerProcess(folder)
+def create_app(folders: Mapping[str, Path]) -> FastAPI:
+    """The application that serves a run's folder for each tenant; it follows the runs while it is up.
+
+    Without keys there is one tenant, "".
+    """
+    runs = {tenant: ServedRun(folder) for tenant, folder in folders.items()}
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
-        record.open()
+        for run in runs.values():
+            run.open()
         yield
-        await record.close()
-        await worker.close()
+        for run in runs.values():
+            await run.close()
 
     app = FastAPI(
         title="HTFI",
@@ -50,7 +54,7 @@ def create_app(folder: Path) -> FastAPI:
         redoc_url=None,
         openapi_url="/v1/openapi.json",
     )
-    app.state.record, app.state.worker = record, worker
+    app.state.runs = runs
     add_problems(app)
     add_schemas(app, (*SHAPES, ChartBody, ForecastQuestion, ScenarioQuestion))
     app.include_router(record_routes.router, prefix="/v1")

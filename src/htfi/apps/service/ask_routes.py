@@ -4,18 +4,20 @@ from http import HTTPStatus
 from typing import TypeVar
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
+from htfi.apps.service.callers import Scope, needs
 from htfi.apps.service.problems import BodyTooLarge
 from htfi.apps.service.representations import PostedForecasts
 from htfi.apps.service.schema import JSON, gives, takes
-from htfi.apps.service.worker import AnswerProcess, ForecastQuestion, ScenarioQuestion
+from htfi.apps.service.served_run import run_of
+from htfi.apps.service.worker import ForecastQuestion, ScenarioQuestion
 from htfi.domain.errors import InvalidInput
 
 MAX_BODY_BYTES = 16 << 20
 MAX_BARS = 100_000
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(needs(Scope.ASK))])
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -30,14 +32,14 @@ async def forecast_bars(request: Request) -> Response:
     body = await read_body(request, ForecastQuestion)
     if len(body.bars) > MAX_BARS:
         raise InvalidInput(f"{len(body.bars):,} bars are more than {MAX_BARS:,}: post the newest")
-    return Response(await _worker(request).ask("forecast", body), HTTPStatus.OK, media_type=JSON)
+    return Response(await run_of(request).worker.ask("forecast", body), HTTPStatus.OK, media_type=JSON)
 
 
 @router.post("/scenarios", summary="What if", openapi_extra=takes(ScenarioQuestion), responses=gives(None))
 async def scenario(request: Request) -> Response:
     """What they do to each series and to a book, beside today's forecast: the figures of `htfi scenario --json`."""
     body = await read_body(request, ScenarioQuestion)
-    return Response(await _worker(request).ask("scenario", body), HTTPStatus.OK, media_type=JSON)
+    return Response(await run_of(request).worker.ask("scenario", body), HTTPStatus.OK, media_type=JSON)
 
 
 async def read_body(request: Request, shape: type[T]) -> T:
@@ -56,8 +58,3 @@ async def read_body(request: Request, shape: type[T]) -> T:
         return msgspec.json.decode(b"".join(parts), type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"the body is not what this path takes: {error}") from None
-
-
-def _worker(request: Request) -> AnswerProcess:
-    worker: AnswerProcess = request.app.state.worker
-    return worker

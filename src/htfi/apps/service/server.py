@@ -3,13 +3,14 @@
 import signal
 import socket
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
 
 from htfi.apps.service.app import create_app
+from htfi.apps.service.served_run import ServedRun
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -40,16 +41,22 @@ def listen_at(address: str) -> socket.socket:
     return found
 
 
-def serve(folder: Path, listening: socket.socket) -> None:
-    """Answer until SIGINT or SIGTERM."""
+def serve(folders: Mapping[str, Path], listening: socket.socket) -> None:
+    """Answer for each tenant's run until SIGINT or SIGTERM."""
     sys.setswitchinterval(_SWITCH_S)
-    app = create_app(folder)
+    app = create_app(folders)
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",
         access_log=False,
         server_header=False, timeout_graceful_shutdown=_GRACE_S, timeout_keep_alive=30, ws_max_size=1 << 16,
     )  # fmt: skip
-    _EndingServer(config, app.state.record.end_streams).run(sockets=[listening])
+
+    def end_streams() -> None:
+        runs: dict[str, ServedRun] = app.state.runs
+        for run in runs.values():
+            run.record.end_streams()
+
+    _EndingServer(config, end_streams).run(sockets=[listening])
 
 
 class _EndingServer(uvicorn.Server):
