@@ -11,13 +11,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from htfi import __version__
 from htfi.apps.service import ask_routes, record_routes, streams, tiles
-from htfi.apps.service.chart import ChartBody
 from htfi.apps.service.problems import add_problems, problem
 from htfi.apps.service.record_routes import json_response
-from htfi.apps.service.representations import SHAPES, Health
 from htfi.apps.service.schema import add_schemas, gives
 from htfi.apps.service.served_run import ServedRun, record_of
-from htfi.apps.service.worker import ForecastQuestion, ScenarioQuestion
+from htfi.client.bodies import ANSWERS, QUESTIONS, Health
 from htfi.wiring.service.record import is_followed_run_live
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
@@ -56,7 +54,7 @@ def create_app(folders: Mapping[str, Path]) -> FastAPI:
     )
     app.state.runs = runs
     add_problems(app)
-    add_schemas(app, (*SHAPES, ChartBody, ForecastQuestion, ScenarioQuestion))
+    add_schemas(app, (*ANSWERS, *QUESTIONS))
     app.include_router(record_routes.router, prefix="/v1")
     app.include_router(streams.router, prefix="/v1")
     app.include_router(ask_routes.router, prefix="/v1")
