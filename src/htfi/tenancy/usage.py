@@ -37,6 +37,25 @@ class UsageKey(NamedTuple):
     day: int
 
 
+class UsageRow(msgspec.Struct, frozen=True):
+    """One key's day, or with an empty key the decisions that a tenant's run recorded that day.
+
+    A day is one of UTC. `refused` requests were over a quota and are not among `requests`. Whole numbers, so that sums
+    are exact: `cpu_us` 10⁻⁶ s of processor time, `money_nano` 10⁻⁹ of the currency.
+    """
+
+    day: str
+    tenant: str
+    key: str
+    requests: int = 0
+    refused: int = 0
+    tokens: int = 0
+    cpu_us: int = 0
+    money_nano: int = 0
+    currency: str = ""
+    decisions: int = 0
+
+
 class UsagePrices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What usage costs, in `currency`."""
 

@@ -12,17 +12,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from htfi import __version__
 from htfi.apps.service import ask_routes, record_routes, session_routes, streams, tiles, usage_routes
 from htfi.apps.service.callers import NOBODY, caller_of
-from htfi.apps.service.chart import ChartBody
 from htfi.apps.service.identity import CallerIdentity
 from htfi.apps.service.problems import add_problems, problem
 from htfi.apps.service.record_routes import json_response
-from htfi.apps.service.representations import SHAPES, Health
 from htfi.apps.service.schema import add_schemas, gives
 from htfi.apps.service.served_run import ServedRun, record_of
-from htfi.apps.service.session_routes import GivenKey, SessionBody
 from htfi.apps.service.tenants import Tenants
-from htfi.apps.service.usage_routes import UsagePage
-from htfi.apps.service.worker import ForecastQuestion, ScenarioQuestion
+from htfi.client.bodies import ANSWERS, QUESTIONS, Health
 from htfi.wiring.service.record import is_followed_run_live
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
@@ -67,9 +63,7 @@ def create_app(folders: Mapping[str, Path], tenants: Tenants | None = None) -> F
     app.state.runs = runs
     app.state.tenants = tenants
     add_problems(app)
-    add_schemas(
-        app, (*SHAPES, ChartBody, ForecastQuestion, ScenarioQuestion, GivenKey, SessionBody, UsagePage)
-    )
+    add_schemas(app, (*ANSWERS, *QUESTIONS))
     app.include_router(record_routes.router, prefix="/v1")
     app.include_router(streams.router, prefix="/v1")
     app.include_router(ask_routes.router, prefix="/v1")

@@ -3,7 +3,6 @@
 import time
 from http import HTTPStatus
 
-import msgspec
 from fastapi import APIRouter, Request, Response
 
 from htfi.apps.service.ask_routes import read_body
@@ -19,22 +18,9 @@ from htfi.apps.service.problems import NotFound
 from htfi.apps.service.record_routes import json_response
 from htfi.apps.service.schema import gives, takes
 from htfi.apps.service.tenants import Tenants
+from htfi.client.bodies import GivenKey, SessionBody
 
 router = APIRouter()
-
-
-class GivenKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A key, to begin a session with."""
-
-    key: str
-
-
-class SessionBody(msgspec.Struct, frozen=True):
-    """Who asks."""
-
-    tenant: str
-    name: str
-    scopes: list[str]
 
 
 @router.get("/session", summary="Who asks", responses=gives(SessionBody))

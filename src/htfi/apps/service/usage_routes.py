@@ -4,26 +4,20 @@ import time
 from datetime import date
 from typing import Annotated
 
-import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from htfi.apps.service.callers import Scope, caller_of, needs
 from htfi.apps.service.record_routes import json_response
 from htfi.apps.service.schema import gives
 from htfi.apps.service.session_routes import tenants_of
+from htfi.client.bodies import UsagePage
 from htfi.domain.errors import InvalidInput
 from htfi.tenancy.usage import day_of
-from htfi.wiring.service.usage import UsageRow, usage_rows
+from htfi.wiring.service.usage import usage_rows
 
 MAX_DAYS = 366
 router = APIRouter(dependencies=[Depends(needs(Scope.READ))])
 Day = Annotated[date | None, Query(description="a day of UTC, such as 2026-11-28")]
-
-
-class UsagePage(msgspec.Struct, frozen=True):
-    """Rows by day and key; those with an empty key state the decisions of the run."""
-
-    items: list[UsageRow]
 
 
 @router.get("/usage", summary="What the tenant has used", responses=gives(UsagePage))

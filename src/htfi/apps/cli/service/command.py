@@ -14,9 +14,9 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY, NS_PER_S, format_ns
 from htfi.tenancy.quotas import Quota
 from htfi.tenancy.scopes import ApiScope, parse_scopes
-from htfi.tenancy.usage import MICROS, NANOS
+from htfi.tenancy.usage import MICROS, NANOS, UsageRow
 from htfi.wiring.service.tenants import issue_key, open_store, read_service
-from htfi.wiring.service.usage import UsageRow, usage_rows, write_usage_csv, write_usage_parquet
+from htfi.wiring.service.usage import usage_rows, write_usage_csv, write_usage_parquet
 
 _SPAN_NS = {"m": 60 * NS_PER_S, "h": 3_600 * NS_PER_S, "d": NS_PER_DAY}
 _MAX_SPAN_NS = 3_660 * NS_PER_DAY
