@@ -48,7 +48,7 @@ class NewsAdmission(msgspec.Struct, frozen=True, tag="release"):
 
 class ResetOrder(msgspec.Struct, frozen=True, tag="clearing"):
     """A person ends a suspicion: of a symbol, or of everything. `number` counts them from −1 down; `signed` is the
-    person's signed note, unset without a governance folder.
+    person's signed note, unset without a governance folder; `request` names what asked for it, so that it counts once.
     """
 
     number: int
@@ -56,6 +56,7 @@ class ResetOrder(msgspec.Struct, frozen=True, tag="clearing"):
     why: str
     symbol: str = ""
     signed: str | msgspec.UnsetType = msgspec.UNSET
+    request: str | msgspec.UnsetType = msgspec.UNSET
 
 
 OperatorAction = NewsAdmission | ResetOrder

@@ -15,6 +15,10 @@ from htfi.wiring.authorisation import Requester, authorise
 from htfi.wiring.ledger import DATABASE, is_running
 
 
+class UnknownItem(InvalidInput):
+    """There is no such item in quarantine."""
+
+
 class QuarantinedItem(NamedTuple):
     """An item in quarantine with what became of it: who asked to release it, and where that took effect."""
 
@@ -58,7 +62,7 @@ def find_quarantined(folder: Path, which: str) -> QuarantinedItem:
     if not found and which.isdecimal():
         found = [one for one in kept if one.held.number == int(which[:18])]
     if not found:
-        raise InvalidInput(
+        raise UnknownItem(
             f"the quarantine of {folder} has no item '{clean(which, 60)}': `htfi quarantine list {folder}` "
             "lists them"
         )

@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.domain.errors import AccessDenied, DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.files import add_checksum, checksum_holds, open_private, sync_folder
 from htfi.pipeline.operator_actions import AppliedAction, NewsAdmission, OperatorAction, ResetOrder
 
@@ -81,25 +81,49 @@ def read_admissions(folder: Path) -> tuple[list[OperatorAction], list[AppliedAct
 
 
 def request_admission(folder: Path, release: NewsAdmission) -> None:
-    """Write a person's word down for good. Raises: InvalidInput where the item is released already."""
+    """Write a person's word down for good; the same word again changes nothing.
+
+    Raises: InvalidInput where the item is released already, on another word.
+    """
     with _appending_request(folder) as (requests, place):
         earlier = next((request for request in requests if request.number == release.number), None)
+        if earlier == release:
+            return
         if earlier is not None:
             raise InvalidInput(f"item {release.number} ({release.id}) was already admitted by {earlier.by}")
         _append_line(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(release), place))
 
 
 def request_suspicion_reset(
-    folder: Path, by: str, why: str, symbol: str, signed: str | msgspec.UnsetType = msgspec.UNSET
+    folder: Path,
+    by: str,
+    why: str,
+    symbol: str,
+    signed: str | msgspec.UnsetType = msgspec.UNSET,
+    request: str | msgspec.UnsetType = msgspec.UNSET,
 ) -> ResetOrder:
-    """Write down for good a person's word that suspicion is to end; it is given a number of its own."""
+    """Write down for good a person's word that suspicion is to end; it is given a number of its own.
+
+    A `request` that was written down before is returned as it is. Raises: AccessDenied where another one is signed
+    by the same note.
+    """
     with _appending_request(folder) as (requests, place):
+        for earlier in requests:
+            if (
+                request is not msgspec.UNSET
+                and isinstance(earlier, ResetOrder)
+                and earlier.request == request
+            ):
+                return earlier
+            if signed is not msgspec.UNSET and earlier.signed == signed:
+                raise AccessDenied("what was signed was asked for before: sign it again")
         clearing = ResetOrder(
-            min((request.number for request in requests if request.number < 0), default=0) - 1,
+            min((one.number for one in requests if one.number < 0), default=0) - 1,
             by,
             why,
             symbol,
             signed,
+            request,
         )
         _append_line(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(clearing), place))
     return clearing

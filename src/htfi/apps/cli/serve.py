@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.options import pace_option, settings_option
+from htfi.apps.options import governance_option, pace_option, settings_option
 from htfi.domain.errors import InvalidInput, require_extra
 
 EPILOG = """\b
@@ -40,6 +40,7 @@ Examples:
 )
 @settings_option
 @pace_option
+@governance_option
 def command(
     files: tuple[str, ...],
     follow: Path | None,
@@ -47,11 +48,12 @@ def command(
     address: str,
     settings_file: Path | None,
     pace: float | None,
+    governance: Path | None,
 ) -> None:
     """Answer programs and people over HTTP, from the record of a run.
 
-    Without --follow a run of FILES (the embedded sample without any) is started beside it and ends with it. The
-    service only reads: what it shows is what the run has recorded and released.
+    Without --follow a run of FILES (the embedded sample without any) is started beside it and ends with it. What it
+    shows is what the run has recorded and released; what people ask for is left in the run's folder, for the run.
     """
     require_extra("htfi serve", "service", "fastapi", "uvicorn", "httptools", "uvloop")
     from htfi.apps.service.server import listen_at, serve
@@ -69,10 +71,12 @@ def command(
             arguments += ["--settings", str(settings_file)]
         if pace is not None:
             arguments += ["--pace", str(pace)]
+        if governance is not None:
+            arguments += ["--governance", str(governance)]
         run = RunProcess(arguments, served, lambda line: click.echo(f"htfi: {line}", err=True))
     click.echo(f"htfi: http://{host}:{port} is ready: {served}")
     try:
-        serve({"": served}, listening)
+        serve({"": served}, listening, governance)
     finally:
         if run is not None:
             run.stop()

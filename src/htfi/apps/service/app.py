@@ -10,7 +10,15 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from htfi import __version__
-from htfi.apps.service import ask_routes, record_routes, streams, tiles
+from htfi.apps.service import (
+    ask_routes,
+    governance_routes,
+    order_routes,
+    quarantine_routes,
+    record_routes,
+    streams,
+    tiles,
+)
 from htfi.apps.service.chart import ChartBody
 from htfi.apps.service.problems import add_problems, problem
 from htfi.apps.service.record_routes import json_response
@@ -31,12 +39,12 @@ _HEADERS = (
 )
 
 
-def create_app(folders: Mapping[str, Path]) -> FastAPI:
+def create_app(folders: Mapping[str, Path], governance: Path | None = None) -> FastAPI:
     """The application that serves a run's folder for each tenant; it follows the runs while it is up.
 
-    Without keys there is one tenant, "".
+    Without keys there is one tenant, "". `governance` is the folder that the runs go by.
     """
-    runs = {tenant: ServedRun(folder) for tenant, folder in folders.items()}
+    runs = {tenant: ServedRun(folder, governance) for tenant, folder in folders.items()}
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
@@ -56,7 +64,12 @@ def create_app(folders: Mapping[str, Path]) -> FastAPI:
     )
     app.state.runs = runs
     add_problems(app)
-    add_schemas(app, (*SHAPES, ChartBody, ForecastQuestion, ScenarioQuestion))
+    shapes = [*SHAPES, ChartBody, ForecastQuestion, ScenarioQuestion]
+    for group in (governance_routes, quarantine_routes, order_routes):
+        shapes += group.SHAPES
+        app.include_router(group.readers, prefix="/v1")
+        app.include_router(group.router, prefix="/v1")
+    add_schemas(app, shapes)
     app.include_router(record_routes.router, prefix="/v1")
     app.include_router(streams.router, prefix="/v1")
     app.include_router(ask_routes.router, prefix="/v1")

@@ -4,19 +4,29 @@ from pathlib import Path
 
 from starlette.requests import HTTPConnection
 
+from htfi.apps.service.bounded_threads import BoundedThreads
 from htfi.apps.service.callers import caller_of
 from htfi.apps.service.live_record import LiveRecord
 from htfi.apps.service.problems import NotFound
 from htfi.apps.service.worker import AnswerProcess
+from htfi.wiring.service.answered_requests import AnsweredRequests
+from htfi.wiring.trading import OrderBookReader
+
+_NUM_READERS, _NUM_ACTING = 2, 4  # threads; an act waits up to 2 s for its run to record it
+_MAX_WAITING = 64
 
 
 class ServedRun:
-    """One run's folder, while the service is up."""
+    """One run's folder, while the service is up; `governance` is the folder that the run goes by, if there is one."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, governance: Path | None = None) -> None:
+        self.folder, self.governance = folder, governance
         self.record = LiveRecord(folder)
         self.worker = AnswerProcess(folder)
+        self.files = BoundedThreads("files", _NUM_READERS, _MAX_WAITING)
+        self.acts = BoundedThreads("acts", _NUM_ACTING, _MAX_WAITING)
+        self.answered = AnsweredRequests(folder)
+        self.orders = OrderBookReader(folder)
 
     def open(self) -> None:
         """In the running event loop. Raises: as `LiveRecord.open`."""
@@ -25,6 +35,9 @@ class ServedRun:
     async def close(self) -> None:
         await self.record.close()
         await self.worker.close()
+        self.files.close()
+        self.acts.close()
+        self.answered.close()
 
 
 def run_of(connection: HTTPConnection) -> ServedRun:

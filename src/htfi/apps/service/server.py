@@ -41,10 +41,10 @@ def listen_at(address: str) -> socket.socket:
     return found
 
 
-def serve(folders: Mapping[str, Path], listening: socket.socket) -> None:
-    """Answer for each tenant's run until SIGINT or SIGTERM."""
+def serve(folders: Mapping[str, Path], listening: socket.socket, governance: Path | None = None) -> None:
+    """Answer for each tenant's run until SIGINT or SIGTERM; `governance` is the folder that the runs go by."""
     sys.setswitchinterval(_SWITCH_S)
-    app = create_app(folders)
+    app = create_app(folders, governance)
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",
         access_log=False,
