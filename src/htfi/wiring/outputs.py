@@ -29,6 +29,7 @@ from htfi.adapters.stores.decisions import (
 )
 from htfi.adapters.stores.held_news import HELD_NEWS
 from htfi.adapters.stores.journal_check import LedgerEntries, RowDifferences, check_journal, repair_journal
+from htfi.adapters.stores.posted_news import POSTED_FILE, PostedNewsReader
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.adapters.stores.sqlite_log import PUBLISHED
 from htfi.domain.content_marking import MARKING_FILE, TEXT_FIELDS, marking_file, marking_meta
@@ -61,7 +62,7 @@ _MARKED = (JOURNAL, TABLE, REPORT, STATEMENTS)
 _FILES = frozenset(
     {
         DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock", SIGNING_KEY, PUBLISHED, SETTINGS_FILE,
-        STATE, JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, REQUESTED_FILE, ADMITTED_FILE, PEERS,
+        STATE, JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, REQUESTED_FILE, ADMITTED_FILE, POSTED_FILE, PEERS,
         STATEMENTS, MARKING_FILE, MARK_KEY_FILE, DELETION_PENDING,
     }
 )  # fmt: skip
@@ -333,6 +334,7 @@ def _changed_files(folder: Path) -> list[str]:
             )
     try:
         read_admissions(folder)
+        PostedNewsReader(folder).read_new()
     except IntegrityError as error:
         wrong.append(str(error))
     return wrong

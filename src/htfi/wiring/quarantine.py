@@ -44,7 +44,7 @@ def list_quarantined(
     requested, admitted = read_admissions(folder)
     requests = [*requested, *(action.release for action in admitted)]
     by_number = {action.number: action for action in requests if isinstance(action, NewsAdmission)}
-    places = {action.release.number: action for action in admitted}
+    places = {one.release.number: one for one in admitted if isinstance(one.release, NewsAdmission)}
     return [
         QuarantinedItem(held, by_number.get(held.number), places.get(held.number))
         for held in read_held(folder / HELD_NEWS)

@@ -68,7 +68,7 @@ def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
     finally:
         log.close()
     requested, admitted = read_admissions(folder)
-    times_ns = {one.release.number: one.at_ns for one in admitted}
+    times_ns = {one.release.number: one.at_ns for one in admitted if isinstance(one.release, ResetOrder)}
     requests_by_number = {
         one.number: one
         for one in (*requested, *(each.release for each in admitted))

@@ -10,6 +10,7 @@ from htfi.apps.service.live_record import LiveRecord
 from htfi.apps.service.problems import NotFound
 from htfi.apps.service.worker import AnswerProcess
 from htfi.wiring.service.answered_requests import AnsweredRequests
+from htfi.wiring.service.submitted_news import SubmittedNews
 from htfi.wiring.trading import OrderBookReader
 
 _NUM_READERS, _NUM_ACTING = 2, 4  # threads; an act waits up to 2 s for its run to record it
@@ -27,6 +28,7 @@ class ServedRun:
         self.acts = BoundedThreads("acts", _NUM_ACTING, _MAX_WAITING)
         self.answered = AnsweredRequests(folder)
         self.orders = OrderBookReader(folder)
+        self.news = SubmittedNews(folder)
 
     def open(self) -> None:
         """In the running event loop. Raises: as `LiveRecord.open`."""
