@@ -163,6 +163,8 @@ class OperatorFeed:
         elapsed_ns: Callable[[], int],
         position: Position | None = None,
     ) -> None:
+        """`is_repeating`, set once there is a loop, says that it makes again what is recorded: nothing new enters."""
+        self.is_repeating: Callable[[], bool] = lambda: False
         self._feed, self._held, self._releases = feed, held, releases
         self._elapsed_ns = elapsed_ns
         saved = position or {"num_events": 0, "now_ns": 0, "num_entered": 0}
@@ -193,7 +195,7 @@ class OperatorFeed:
         entered = self._releases.applied()
         while self._num_applied < len(entered) and entered[self._num_applied].after <= self._num_events:
             yield self._apply(entered[self._num_applied])
-        if self._num_applied < len(entered):
+        if self._num_applied < len(entered) or self.is_repeating():
             return  # what people ask for now comes after what they asked for then
         if not now and self._elapsed_ns() < self._next_poll_ns:
             return

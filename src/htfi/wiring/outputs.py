@@ -53,6 +53,7 @@ STATE = "state.bin"
 QUARANTINE = "quarantine.jsonl"
 INBOX = "inbox"
 PEERS = "peers.jsonl"
+NODES_FILE = "nodes.json"  # of an edge's run
 STATEMENTS = "statements.jsonl"
 REPORT = "report.html"
 DELETION_PENDING = "deletion.pending"  # while parts of deleted entries may lie in derived files
@@ -63,7 +64,7 @@ _FILES = frozenset(
     {
         DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock", SIGNING_KEY, PUBLISHED, SETTINGS_FILE,
         STATE, JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, REQUESTED_FILE, ADMITTED_FILE, POSTED_FILE, PEERS,
-        STATEMENTS, MARKING_FILE, MARK_KEY_FILE, DELETION_PENDING,
+        NODES_FILE, STATEMENTS, MARKING_FILE, MARK_KEY_FILE, DELETION_PENDING,
     }
 )  # fmt: skip
 _FOLDERS = (INBOX, CACHE_FOLDER, GOVERNANCE_FOLDER, CONTROL_FOLDER)

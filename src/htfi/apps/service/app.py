@@ -14,6 +14,7 @@ from htfi.apps.service import (
     ask_routes,
     governance_routes,
     news_routes,
+    node_routes,
     order_routes,
     quarantine_routes,
     record_routes,
@@ -66,7 +67,7 @@ def create_app(folders: Mapping[str, Path], governance: Path | None = None) -> F
     app.state.runs = runs
     add_problems(app)
     shapes = [*SHAPES, ChartBody, ForecastQuestion, ScenarioQuestion]
-    for group in (governance_routes, news_routes, quarantine_routes, order_routes):
+    for group in (governance_routes, news_routes, quarantine_routes, order_routes, node_routes):
         shapes += group.SHAPES
         app.include_router(group.readers, prefix="/v1")
         app.include_router(group.router, prefix="/v1")

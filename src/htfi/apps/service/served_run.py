@@ -10,6 +10,7 @@ from htfi.apps.service.live_record import LiveRecord
 from htfi.apps.service.problems import NotFound
 from htfi.apps.service.worker import AnswerProcess
 from htfi.wiring.service.answered_requests import AnsweredRequests
+from htfi.wiring.service.nodes import NodesReader
 from htfi.wiring.service.submitted_news import SubmittedNews
 from htfi.wiring.trading import OrderBookReader
 
@@ -29,6 +30,7 @@ class ServedRun:
         self.answered = AnsweredRequests(folder)
         self.orders = OrderBookReader(folder)
         self.news = SubmittedNews(folder)
+        self.nodes = NodesReader(folder)
 
     def open(self) -> None:
         """In the running event loop. Raises: as `LiveRecord.open`."""
