@@ -304,6 +304,7 @@ def test_orders_are_those_of_the_command_page_by_page(traded: Path) -> None:
         one = client.get(f"/v1/orders/{found[0]['order']}").json()
         costs = client.get("/v1/costs", params={"by": "instrument"}).json()
         positions = client.get("/v1/positions").json()
+        policy = client.get("/v1/policy").json()
     extra = {"number", "is_open"}
     assert [
         {key: value for key, value in row.items() if key not in extra} for row in reversed(found)
@@ -312,6 +313,11 @@ def test_orders_are_those_of_the_command_page_by_page(traded: Path) -> None:
     assert one["messages"][0]["kind"] == "new"
     assert [group["name"] for group in costs["groups"]] == ["AAA", "BBB"]
     assert {position["instrument"] for position in positions["items"]} == {"AAA", "BBB"}
+    assert (policy["by"], policy["signers"], sorted(policy["limits"])) == (
+        "settings",
+        None,
+        ["order_limits", "policy"],
+    )
 
 
 def test_run_that_does_not_trade_has_no_orders(client: TestClient) -> None:

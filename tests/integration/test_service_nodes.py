@@ -19,7 +19,7 @@ from htfi.wiring.cluster.node_status import (
     NodeStatusBody,
     link_status,
 )
-from link_processes import Stage, finish, wait_for_lines, write_sources
+from link_processes import Stage, wait_for_lines, write_sources
 from service_process import ServiceProcess
 
 
@@ -43,7 +43,7 @@ def figures(state: PeerState) -> PeerFigures:
 def test_run_on_one_machine_knows_no_nodes_and_says_null(folder: Path) -> None:
     found = nodes_of(folder)
     assert (found["edge"], found["at"], found["is_current"], found["edge_device"]) == (None,) * 4
-    assert (found["configured"], found["links"], found["changes"], found["num_alone"]) == ([], [], [], None)
+    assert (found["links"], found["changes"], found["num_alone"]) == ([], [], None)
     assert found["is_running"] is False
 
 
@@ -75,17 +75,14 @@ def test_a_real_edge_writes_its_links_while_it_runs(tmp_path: Path) -> None:
     sources, out = write_sources(tmp_path, 60), tmp_path / "out"
     with Stage(tmp_path) as stage:
         cloud = stage.cloud()
-        edge, said = stage.edge(sources, out, {"cloud1": cloud.address}, "--pace", "1e6")
-        wait_for_lines(out, edge, 60)
+        edge, _ = stage.edge(sources, out, {"cloud1": cloud.address}, "--pace", "2e5")
+        wait_for_lines(out, edge, 10)
         with ServiceProcess("--follow", str(out)) as service:
             found = service.client.get("/v1/nodes").json()
-        finish(edge, said)
     assert (found["edge"], found["is_current"], found["is_running"]) == ("edge1", True, True)
     (link,) = found["links"]
     assert (link["name"], link["state"]) == ("cloud1", "well")
+    assert link["address"].startswith("127.0.0.1:")
     assert link["rtt_p50_ms"] > 0
     assert link["queue"] is not None
-    assert [one["name"] for one in found["configured"]] == ["edge1", "cloud1"] or len(
-        found["configured"]
-    ) == 2
-    assert sum(link["placed"].values()) > 0
+    assert found["placement"]["rungs"]

@@ -221,7 +221,7 @@ def _status(edge: EdgeNode, device: DeviceMonitor) -> NodeStatusBody:
         device_status(device),
         [
             link_status(name, edge.clouds.get(name), edge.monitor.figures(name), placed)
-            for name in edge.monitor.peers()
+            for name in sorted({*edge.clouds, *edge.monitor.peers()})
         ],
         sum(num for (cloud, _), num in placed.items() if not cloud),
     )

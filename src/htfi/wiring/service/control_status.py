@@ -25,6 +25,7 @@ from htfi.wiring.authorisation import has_people, run_key
 from htfi.wiring.bundles import read_entries
 from htfi.wiring.control import governance_leaves
 from htfi.wiring.ledger import DATABASE, is_running
+from htfi.wiring.order_record import has_orders
 from htfi.wiring.quarantine import require_run_folder
 from htfi.wiring.settings import SETTINGS_FILE, decode_settings
 
@@ -133,10 +134,9 @@ def read_policy(run: Path, governance: Path | None) -> PolicyBody:
         limits: dict[str, Any] = msgspec.to_builtins(tables)
     else:
         settings = decode_settings(read_whole(run / SETTINGS_FILE) or b"{}", to_verify=True)
-        limits = {
-            "policy": msgspec.to_builtins(settings.policy),
-            "order_limits": msgspec.to_builtins(settings.order_limits),
-        }
+        limits = {"policy": msgspec.to_builtins(settings.policy)}
+        if has_orders(run):
+            limits["order_limits"] = msgspec.to_builtins(settings.order_limits)
     return PolicyBody(
         by=BY_SETTINGS if tables is None else BY_BUNDLE,
         words=bundle_words(state),

@@ -1,4 +1,4 @@
-"""The nodes that a run works with, as far as its folder says: settings, the edge's own file, changes of peers."""
+"""The nodes that a run works with, as far as its folder says: the edge's own file, changes of peers."""
 
 import threading
 import time
@@ -22,20 +22,10 @@ from htfi.wiring.cluster.node_status import (
 )
 from htfi.wiring.outputs import NODES_FILE, PEERS
 from htfi.wiring.service.submitted_news import is_live
-from htfi.wiring.settings import SETTINGS_FILE, decode_settings
 
 MAX_AGE_NS = 5 * NS_PER_S  # of figures that are of now
 _NUM_CHANGES = 50
 _TAIL_BYTES = 64 << 10
-
-
-class ConfiguredNode(msgspec.Struct, frozen=True):
-    """A node of the settings."""
-
-    name: str
-    role: str
-    address: str
-    residency: list[str]
 
 
 class NodeChange(msgspec.Struct, frozen=True):
@@ -66,7 +56,6 @@ class NodesBody(msgspec.Struct, frozen=True):
     """
 
     is_running: bool
-    configured: list[ConfiguredNode]
     edge: str | None
     at: str | None
     is_current: bool | None
@@ -94,15 +83,10 @@ class NodesReader:
 
 
 def _read(folder: Path, newest: Iterable[Decision], device: DeviceStatus) -> NodesBody:
-    settings = decode_settings(read_whole(folder / SETTINGS_FILE) or b"{}", to_verify=True)
     status, is_running = _status(folder), is_live(folder)
     age_ns = None if status is None else time.time_ns() - status.at_ns
     return NodesBody(
         is_running=is_running,
-        configured=[
-            ConfiguredNode(name, node.role.value, node.address, list(node.residency))
-            for name, node in settings.cluster.nodes.items()
-        ],
         edge=None if status is None else status.node,
         at=None if status is None else format_ns(status.at_ns),
         is_current=None if age_ns is None else is_running and abs(age_ns) <= MAX_AGE_NS,
