@@ -41,13 +41,19 @@ EXTRAS = {
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
     "service": ["fastapi>=0.165", "httptools", "uvicorn>=0.54", "uvloop", "websockets>=13"],  # `htfi serve`
     "sktime": ["sktime", "skpro"],  # a forecaster of sktime
+    "telemetry": [
+        "opentelemetry-exporter-otlp-proto-http>=1.45,<2",
+        "opentelemetry-sdk>=1.45,<2",
+        "prometheus-client>=0.22",
+    ],
     "train": [TRAIN, TORCH],
     "docs": ["mkdocs-material", "mkdocstrings[python]"],  # the documentation site
     "dev": [
         "cython",  # a test builds the kernel
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
-        "htfi[arch,cluster,fairness,foundation,frontier,gluonts,governance,plots,service,sktime,web]",  # tested too
+        "htfi[arch,cluster,fairness,foundation,frontier,gluonts,governance,plots,service]",  # tested too
+        "htfi[sktime,telemetry,web]",
         "hypothesis",
         "import-linter",
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it
