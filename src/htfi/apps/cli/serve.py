@@ -1,11 +1,15 @@
 """`htfi serve`: a run's forecasts, decisions and record over HTTP, with the run beside it or of its own folder."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.options import pace_option, settings_option
+from htfi.apps.options import pace_option, settings_option, telemetry_options
 from htfi.domain.errors import InvalidInput, require_extra
+
+if TYPE_CHECKING:
+    from htfi.wiring.telemetry import TelemetryOptions
 
 EPILOG = """\b
 Examples:
@@ -40,6 +44,7 @@ Examples:
 )
 @settings_option
 @pace_option
+@telemetry_options
 def command(
     files: tuple[str, ...],
     follow: Path | None,
@@ -47,6 +52,7 @@ def command(
     address: str,
     settings_file: Path | None,
     pace: float | None,
+    telemetry: "TelemetryOptions",
 ) -> None:
     """Answer programs and people over HTTP, from the record of a run.
 
@@ -56,6 +62,7 @@ def command(
     require_extra("htfi serve", "service", "fastapi", "uvicorn", "httptools", "uvloop")
     from htfi.apps.service.server import listen_at, serve
     from htfi.wiring.service.run_process import RunProcess
+    from htfi.wiring.telemetry import ProcessKind, open_telemetry
 
     if follow is not None and files:
         raise InvalidInput("--follow serves a run that is there: leave the files out")
@@ -72,7 +79,10 @@ def command(
         run = RunProcess(arguments, served, lambda line: click.echo(f"htfi: {line}", err=True))
     click.echo(f"htfi: http://{host}:{port} is ready: {served}")
     try:
-        serve({"": served}, listening)
+        with open_telemetry(telemetry, ProcessKind.SERVICE, is_probed=True) as opened:
+            if opened.port:
+                click.echo(f"htfi: metrics at port {opened.port}, /metrics", err=True)
+            serve({"": served}, listening, opened)
     finally:
         if run is not None:
             run.stop()

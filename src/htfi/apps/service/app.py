@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from htfi import __version__
 from htfi.apps.service import ask_routes, record_routes, streams, tiles
 from htfi.apps.service.chart import ChartBody
+from htfi.apps.service.measuring import measure
 from htfi.apps.service.problems import add_problems, problem
 from htfi.apps.service.record_routes import json_response
 from htfi.apps.service.representations import SHAPES, Health
@@ -19,6 +20,7 @@ from htfi.apps.service.schema import add_schemas, gives
 from htfi.apps.service.served_run import ServedRun, record_of
 from htfi.apps.service.worker import ForecastQuestion, ScenarioQuestion
 from htfi.wiring.service.record import is_followed_run_live
+from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = (
@@ -31,10 +33,10 @@ _HEADERS = (
 )
 
 
-def create_app(folders: Mapping[str, Path]) -> FastAPI:
+def create_app(folders: Mapping[str, Path], telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY) -> FastAPI:
     """The application that serves a run's folder for each tenant; it follows the runs while it is up.
 
-    Without keys there is one tenant, "".
+    Without keys there is one tenant, "". `telemetry` counts its requests.
     """
     runs = {tenant: ServedRun(folder) for tenant, folder in folders.items()}
 
@@ -69,6 +71,7 @@ def create_app(folders: Mapping[str, Path]) -> FastAPI:
         summary="Whether the service and its run are well",
         responses=gives(Health),
     )
+    measure(app, runs, telemetry)
     app.mount("/", GZipMiddleware(StaticFiles(packages=[("htfi.apps.service", "page")], html=True)))
     return app
 

@@ -12,6 +12,7 @@ import uvicorn
 from htfi.apps.service.app import create_app
 from htfi.apps.service.served_run import ServedRun
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _BACKLOG = 4_096
@@ -41,10 +42,14 @@ def listen_at(address: str) -> socket.socket:
     return found
 
 
-def serve(folders: Mapping[str, Path], listening: socket.socket) -> None:
+def serve(
+    folders: Mapping[str, Path],
+    listening: socket.socket,
+    telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
+) -> None:
     """Answer for each tenant's run until SIGINT or SIGTERM."""
     sys.setswitchinterval(_SWITCH_S)
-    app = create_app(folders)
+    app = create_app(folders, telemetry)
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",
         access_log=False,
