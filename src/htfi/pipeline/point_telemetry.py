@@ -4,7 +4,6 @@
 ids of traces stand in spans, in frames of the link and in the log, never in an entry.
 """
 
-from collections import Counter as Tally
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from math import log
@@ -16,7 +15,7 @@ from htfi.domain.plan import Rung
 from htfi.pipeline.view_cache import ReadingTelemetry
 from htfi.telemetry import catalogue
 from htfi.telemetry.logs import NO_LOG, EventLog, LogEvent, LogLevel
-from htfi.telemetry.metrics import BoundedLabel, MetricsRegistry
+from htfi.telemetry.metrics import OTHER, BoundedLabel, MetricsRegistry
 from htfi.telemetry.spans import Span, SpanContext, Tracer
 
 if TYPE_CHECKING:  # the recorder imports this module
@@ -156,10 +155,10 @@ class MeasuredPoints(PointTelemetry):
 
     def released(self, group: Sequence[tuple[bytes, "DecidedSeries"]]) -> None:
         self.mark(Stage.RELEASE)
-        outcomes = Tally([one.verdict.outcome for _, one in group])
-        for outcome, num in outcomes.items():
-            self._outcomes.add(num, outcome)
-        if self._log is not NO_LOG and outcomes.get(PolicyOutcome.WITHHOLD):
+        outcomes = [one.verdict.outcome for _, one in group]
+        for outcome in set(outcomes):
+            self._outcomes.add(outcomes.count(outcome), outcome)
+        if self._log is not NO_LOG and PolicyOutcome.WITHHOLD in outcomes:
             for _, one in group:
                 if one.verdict.outcome is PolicyOutcome.WITHHOLD:
                     rules = [reason.partition(":")[0] for reason in one.verdict.reasons]
@@ -178,11 +177,9 @@ class MeasuredPoints(PointTelemetry):
         trace_id = self._trace.trace_hex if self._trace is not None else ""
         self._decision_seconds.observe(seconds, trace_id)
         self._count_rungs(columns, contexts)
-        named = self._labels.of
-        for name, num in Tally(map(named, columns.series)).items():
-            self._series.add(num, name)
+        self._count_series(columns.series)
         if not columns.answered:
-            self._compare_bands(columns)
+            self._compare_bands(decided)
         if self._trace is not None:
             self._end_trace(self._trace, columns, decided)
 
@@ -210,28 +207,36 @@ class MeasuredPoints(PointTelemetry):
 
     def _count_rungs(self, columns: "PointColumns", contexts: Sequence["SeriesContext"]) -> None:
         levels: list[int] = columns.market.levels.tolist()
-        planned = Tally[str]()
-        for level, num in Tally(levels).items():
-            planned[columns.plans[level].rung.value] += num
         for one in contexts:
-            planned[columns.plan(one.row).rung.value] -= 1
-            planned[one.request.plan.rung.value] += 1
-        for rung, num in planned.items():
-            if num:
-                self._planned.add(num, rung)
+            self._planned.add(1, one.request.plan.rung)
+        if contexts:
+            own = {one.row for one in contexts}
+            levels = [level for row, level in enumerate(levels) if row not in own]
+        for level in set(levels):
+            self._planned.add(levels.count(level), columns.plans[level].rung)
 
-    def _compare_bands(self, columns: "PointColumns") -> None:
+    def _count_series(self, names: Sequence[str]) -> None:
+        labels = self._labels
+        num_named = 0
+        for name in names:
+            label = labels.of(name)
+            if label is not OTHER:
+                self._series.add(1, label)
+                num_named += 1
+        if num_named < len(names):
+            self._series.add(len(names) - num_named, OTHER)
+
+    def _compare_bands(self, decided: Sequence["DecidedSeries"]) -> None:
         """Which closes lie in the band of the bar before; then the bands for the next."""
-        num = min(len(columns), MAX_COVERED_SERIES)
-        low, high = (edge[:num].tolist() for edge in columns.forecasts.bands())
-        for name, bar, *band in zip(columns.series, columns.bars[:num], low, high, strict=False):
-            before = self._bands.get(name)
-            close = bar.close
+        known = self._bands
+        for one in decided[:MAX_COVERED_SERIES]:
+            name, close = one.series, one.last_price
+            before = known.get(name)
             if before is not None and close > 0.0 < before[0]:
                 self.num_outcomes += 1
                 self.num_covered += before[1] <= log(close / before[0]) <= before[2]
-            if before is not None or len(self._bands) < MAX_NAMED_SERIES:
-                self._bands[name] = close, band[0], band[1]
+            if before is not None or len(known) < MAX_NAMED_SERIES:
+                known[name] = close, *one.central_band
 
     def _end_trace(
         self, trace: SpanContext, columns: "PointColumns", decided: Sequence["DecidedSeries"]

@@ -91,9 +91,10 @@ READING_SECONDS = _histogram(
 ANSWERS = _counter(_RUN, "htfi_speculation_answers_total", "Answers that the language models wrote", "rung")
 TOKENS = _counter(_RUN, "htfi_speculation_tokens_total", "Tokens of those answers", "rung")
 PASSES = _counter(_RUN, "htfi_speculation_passes_total", "Passes of the target for those answers", "rung")
-ACCEPTANCE = _gauge(
-    _RUN, "htfi_speculation_acceptance_ratio", "Share of drafted tokens that the target accepted", "rung"
+DRAFTED = _counter(
+    _RUN, "htfi_drafted_tokens_total", "Tokens that drafts guessed where the grammar left a choice", "rung"
 )
+ACCEPTED = _counter(_RUN, "htfi_accepted_tokens_total", "Of these, those that the target accepted", "rung")
 LEDGER_ENTRIES = _gauge(_RUN, "htfi_ledger_entries", "Entries in the ledger")
 LEDGER_BYTES = _gauge(_RUN, "htfi_ledger_bytes", "Size of the ledger's files")
 APPEND_SECONDS = _histogram(

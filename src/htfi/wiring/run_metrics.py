@@ -32,7 +32,8 @@ def run_readings(run: "OpenRun", folder: Path, points: PointTelemetry) -> Iterat
         yield catalogue.ANSWERS, label, float(stats.num_answers)
         yield catalogue.TOKENS, label, float(stats.num_tokens)
         yield catalogue.PASSES, label, float(stats.num_passes)
-        yield catalogue.ACCEPTANCE, label, stats.acceptance
+        yield catalogue.DRAFTED, label, float(stats.num_drafted)
+        yield catalogue.ACCEPTED, label, float(stats.num_accepted)
     if isinstance(points, MeasuredPoints):
         yield catalogue.COVERED, (), float(points.num_outcomes)
         if points.num_outcomes:

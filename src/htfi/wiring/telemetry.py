@@ -93,7 +93,7 @@ def open_telemetry(
             export = open_span_export(options.traces, f"htfi-{kind.value}", __version__)
             closing.callback(export.close)
             registry.read_from(export.readings)
-            tracer = Tracer(export, random.SystemRandom().getrandbits, options.ratio)
+            tracer = Tracer(export, random.Random().getrandbits, options.ratio)
         pages: dict[str, Page] = {}
         port = 0
         if shows:

@@ -107,6 +107,8 @@ class LinkedGenerator:
             counts.num_passes,
             counts.acceptance,
             self._attempts.warning,
+            num_drafted=counts.num_drafted,
+            num_accepted=counts.num_accepted,
         )
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
