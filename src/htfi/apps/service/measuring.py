@@ -12,7 +12,7 @@ from htfi.apps.service.callers import Scope as CallerScope
 from htfi.apps.service.callers import needs
 from htfi.apps.service.schema import gives
 from htfi.apps.service.served_run import ServedRun
-from htfi.domain.errors import HtfiError, MissingExtra
+from htfi.domain.errors import AccessDenied, HtfiError, MissingExtra
 from htfi.telemetry import catalogue
 from htfi.telemetry.logs import LogEvent, LogLevel
 from htfi.telemetry.metrics import OTHER, Reading
@@ -29,12 +29,14 @@ router = APIRouter()
 
 @router.get(
     METRICS_PATH,
-    summary="Prometheus metrics of the service, all tenants together",
+    summary="Prometheus metrics of a service without tenants",
     responses=gives(None, media_type="text/plain"),
     dependencies=[Depends(needs(CallerScope.ADMIN))],
 )
 def metrics(request: Request, accept: Annotated[str, Header()] = "") -> Response:
-    """As Prometheus' text, or OpenMetrics where `Accept` asks for it. Raises: MissingExtra."""
+    """As Prometheus' text, or OpenMetrics where `Accept` asks for it. Raises: AccessDenied, MissingExtra."""
+    if request.app.state.tenants is not None:  # even their sums say how busy another tenant is
+        raise AccessDenied("metrics of all tenants are at the address of `htfi serve --metrics`")
     telemetry: ProcessTelemetry = request.app.state.telemetry
     page = telemetry.pages.get(METRICS_PATH)
     if page is None:

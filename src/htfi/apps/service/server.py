@@ -11,6 +11,7 @@ import uvicorn
 
 from htfi.apps.service.app import create_app
 from htfi.apps.service.served_run import ServedRun
+from htfi.apps.service.tenants import Tenants
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
 
@@ -20,13 +21,13 @@ _SWITCH_S = 0.0005  # at Python's own 5 ms an answer waits that long for the thr
 _GRACE_S = 5  # for answers under way when the service ends
 
 
-def listen_at(address: str) -> socket.socket:
-    """A listening socket at HOST:PORT of the loopback. Raises: InvalidInput, DependencyUnavailable."""
+def listen_at(address: str, *, is_open: bool = False) -> socket.socket:
+    """A listening socket at HOST:PORT; of the loopback unless open. Raises: InvalidInput, DependencyUnavailable."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise InvalidInput(f"--listen {address}: write HOST:PORT, such as 127.0.0.1:8350")
-    if host not in _LOOPBACK:
+    if not is_open and host not in _LOOPBACK:
         raise InvalidInput(
             f"--listen {address}: without keys the service answers this machine alone: 127.0.0.1:{port}"
         )
@@ -45,14 +46,16 @@ def listen_at(address: str) -> socket.socket:
 def serve(
     folders: Mapping[str, Path],
     listening: socket.socket,
+    tenants: Tenants | None = None,
     telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
 ) -> None:
     """Answer for each tenant's run until SIGINT or SIGTERM."""
     sys.setswitchinterval(_SWITCH_S)
-    app = create_app(folders, telemetry)
+    app = create_app(folders, tenants, telemetry)
+    proxies = () if tenants is None else tenants.config.proxies
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",
-        access_log=False,
+        access_log=False, proxy_headers=bool(proxies), forwarded_allow_ips=list(proxies),
         server_header=False, timeout_graceful_shutdown=_GRACE_S, timeout_keep_alive=30, ws_max_size=1 << 16,
     )  # fmt: skip
 
