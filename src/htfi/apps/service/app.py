@@ -25,6 +25,7 @@ from htfi.apps.service import (
 )
 from htfi.apps.service.callers import NOBODY, caller_of
 from htfi.apps.service.identity import CallerIdentity
+from htfi.apps.service.measuring import measure
 from htfi.apps.service.problems import add_problems, problem
 from htfi.apps.service.record_routes import json_response
 from htfi.apps.service.schema import add_schemas, gives
@@ -33,6 +34,7 @@ from htfi.apps.service.tenants import Tenants
 from htfi.client.bodies import ANSWERS, QUESTIONS, Health
 from htfi.wiring.service.record import is_followed_run_live
 from htfi.wiring.service.run_process import RunPlace
+from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = (
@@ -45,10 +47,14 @@ _HEADERS = (
 )
 
 
-def create_app(places: Mapping[str, RunPlace], tenants: Tenants | None = None) -> FastAPI:
+def create_app(
+    places: Mapping[str, RunPlace],
+    tenants: Tenants | None = None,
+    telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
+) -> FastAPI:
     """The application that serves a run's folder for each tenant; it follows the runs while it is up.
 
-    Without keys, where no tenants are given, there is one: "".
+    Without keys, where no tenants are given, there is one: "". `telemetry` counts its requests.
     """
     runs = {tenant: ServedRun(place) for tenant, place in places.items()}
 
@@ -98,6 +104,7 @@ def create_app(places: Mapping[str, RunPlace], tenants: Tenants | None = None) -
         summary="Whether the service and its run are well",
         responses=gives(Health),
     )
+    measure(app, runs, telemetry)
     app.mount("/", GZipMiddleware(StaticFiles(packages=[("htfi.apps.service", "page")], html=True)))
     return app
 

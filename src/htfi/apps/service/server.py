@@ -13,6 +13,7 @@ from htfi.apps.service.served_run import ServedRun
 from htfi.apps.service.tenants import Tenants
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.wiring.service.run_process import RunPlace
+from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _BACKLOG = 4_096
@@ -42,10 +43,15 @@ def listen_at(address: str, *, is_open: bool = False) -> socket.socket:
     return found
 
 
-def serve(places: Mapping[str, RunPlace], listening: socket.socket, tenants: Tenants | None = None) -> None:
+def serve(
+    places: Mapping[str, RunPlace],
+    listening: socket.socket,
+    tenants: Tenants | None = None,
+    telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
+) -> None:
     """Answer for each tenant's run until SIGINT or SIGTERM."""
     sys.setswitchinterval(_SWITCH_S)
-    app = create_app(places, tenants)
+    app = create_app(places, tenants, telemetry)
     proxies = () if tenants is None else tenants.config.proxies
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",
