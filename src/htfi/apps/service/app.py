@@ -14,10 +14,11 @@ from htfi.apps.service import ask_routes, record_routes, streams, tiles
 from htfi.apps.service.chart import ChartBody
 from htfi.apps.service.problems import add_problems, problem
 from htfi.apps.service.record_routes import json_response
-from htfi.apps.service.representations import SHAPES, Health
 from htfi.apps.service.schema import add_schemas, gives
-from htfi.apps.service.served_run import ServedRun, record_of
-from htfi.apps.service.worker import ForecastQuestion, ScenarioQuestion
+from htfi.apps.service.served_run import record_of
+from htfi.library.serving.representations import SHAPES, Health
+from htfi.library.serving.run import ServedRun
+from htfi.library.serving.worker import ForecastQuestion, ScenarioQuestion
 from htfi.wiring.service.record import is_followed_run_live
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")

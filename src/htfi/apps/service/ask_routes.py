@@ -6,13 +6,14 @@ from typing import TypeVar
 import msgspec
 from fastapi import APIRouter, Depends, Request, Response
 
-from htfi.apps.service.callers import Scope, needs
+from htfi.apps.service.callers import needs
 from htfi.apps.service.problems import BodyTooLarge
-from htfi.apps.service.representations import PostedForecasts
 from htfi.apps.service.schema import JSON, gives, takes
 from htfi.apps.service.served_run import run_of
-from htfi.apps.service.worker import ForecastQuestion, ScenarioQuestion
 from htfi.domain.errors import InvalidInput
+from htfi.library.serving.callers import Scope
+from htfi.library.serving.representations import PostedForecasts
+from htfi.library.serving.worker import ForecastQuestion, ScenarioQuestion
 
 MAX_BODY_BYTES = 16 << 20
 MAX_BARS = 100_000

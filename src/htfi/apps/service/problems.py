@@ -14,21 +14,12 @@ from htfi.domain.errors import (
     IntegrityError,
     InvalidInput,
     MissingExtra,
+    NotFound,
+    ServiceBusy,
+    TooLong,
 )
 
 MEDIA_TYPE = "application/problem+json"
-
-
-class NotFound(HtfiError):
-    """What a path names is not there."""
-
-
-class ServiceBusy(HtfiError):
-    """More is asked than the service answers at once."""
-
-
-class TooLong(HtfiError):
-    """An answer took longer than it may."""
 
 
 class BodyTooLarge(HtfiError):

@@ -1,30 +1,11 @@
-"""The run that a caller asks about: its record as it is read, and the process that works things out on it."""
-
-from pathlib import Path
+"""The run that a caller asks about."""
 
 from starlette.requests import HTTPConnection
 
 from htfi.apps.service.callers import caller_of
-from htfi.apps.service.live_record import LiveRecord
-from htfi.apps.service.problems import NotFound
-from htfi.apps.service.worker import AnswerProcess
-
-
-class ServedRun:
-    """One run's folder, while the service is up."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.record = LiveRecord(folder)
-        self.worker = AnswerProcess(folder)
-
-    def open(self) -> None:
-        """In the running event loop. Raises: as `LiveRecord.open`."""
-        self.record.open()
-
-    async def close(self) -> None:
-        await self.record.close()
-        await self.worker.close()
+from htfi.domain.errors import NotFound
+from htfi.library.serving.run import ServedRun
+from htfi.wiring.service.live_record import LiveRecord
 
 
 def run_of(connection: HTTPConnection) -> ServedRun:

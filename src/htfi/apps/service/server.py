@@ -10,8 +10,8 @@ from pathlib import Path
 import uvicorn
 
 from htfi.apps.service.app import create_app
-from htfi.apps.service.served_run import ServedRun
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.library.serving.run import ServedRun
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _BACKLOG = 4_096

@@ -1,8 +1,8 @@
 """Work that takes long, in a process of its own: forecasts of bars that a client posts, and scenarios.
 
-The service's process starts `python -m htfi.apps.service.worker FOLDER` at the first question and asks it one at a time
-over two pipes; a question that takes too long ends the process, and the next one starts another. So no question holds
-up those who read, and none can hold the worker for ever.
+A service starts `python -m htfi.library.serving.worker FOLDER` at the first question and asks it one at a time over two
+pipes; a question that takes too long ends the process, and the next one starts another. So no question holds up
+those who read, and none can hold the worker for ever.
 """
 
 import asyncio
@@ -10,15 +10,14 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import msgspec
 
-from htfi.apps.service.problems import ServiceBusy, TooLong, status_of
-from htfi.apps.service.representations import PostedForecasts, forecast_of_decision
-from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
+from htfi.domain import errors
+from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput, ServiceBusy, TooLong
+from htfi.library.serving.representations import PostedForecasts, forecast_of_decision
 
 MAX_WAITING = 16
 ANSWER_S = 60.0
@@ -59,7 +58,7 @@ class _Question(msgspec.Struct, frozen=True):
 class _Answer(msgspec.Struct, frozen=True):
     body: msgspec.Raw = msgspec.Raw(b"null")
     problem: str = ""
-    status: int = 200
+    kind: str = ""  # the name of its class in `domain.errors`
 
 
 class WorkerFailed(DependencyUnavailable):
@@ -87,7 +86,7 @@ class AnswerProcess:
         finally:
             self._num_waiting -= 1
         if answer.problem:
-            raise RefusedByWorker(answer.problem, HTTPStatus(answer.status))
+            raise _error_kind(answer.kind)(answer.problem)
         return bytes(answer.body)
 
     async def close(self) -> None:
@@ -121,18 +120,20 @@ class AnswerProcess:
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "htfi.apps.service.worker", str(self._folder),
+                sys.executable, "-m", "htfi.library.serving.worker", str(self._folder),
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True,
             )  # fmt: skip
         return self._process
 
 
-class RefusedByWorker(HtfiError):
-    """The worker refused a question."""
+def _kind_name(error: HtfiError) -> str:
+    """The nearest class of an error that `domain.errors` holds."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
 
-    def __init__(self, problem: str, status: HTTPStatus) -> None:
-        super().__init__(problem)
-        self.status = status
+
+def _error_kind(name: str) -> type[HtfiError]:
+    kind: type[HtfiError] = getattr(errors, name)
+    return kind
 
 
 def answer_forecast(body: ForecastQuestion) -> PostedForecasts:
@@ -179,7 +180,7 @@ def _work(folder: Path, questions: BinaryIO, answers: BinaryIO) -> None:
             body = answer(msgspec.json.decode(question.body, type=shape))
             found = _Answer(msgspec.Raw(msgspec.json.encode(body)))
         except HtfiError as error:
-            found = _Answer(problem=str(error), status=status_of(error))
+            found = _Answer(problem=str(error), kind=_kind_name(error))
         content = msgspec.json.encode(found)
         answers.write(len(content).to_bytes(_HEAD, "big") + content)
         answers.flush()

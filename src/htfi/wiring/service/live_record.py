@@ -1,4 +1,4 @@
-"""What the service knows of a run's record: the newest lines, where each series stands, who waits for the next.
+"""What a service knows of a run's record: the newest lines, where each series stands, who waits for the next.
 
 All of it belongs to the event loop's thread; the follower's thread hands lines over. What is older than the lines kept
 here is read from the ledger, so that no subscriber, however slow, holds memory: it is an index, nothing more.
@@ -14,8 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from htfi.apps.service.problems import NotFound
-from htfi.domain.errors import HtfiError
+from htfi.domain.errors import HtfiError, NotFound
 from htfi.wiring.service.record import RecordedLine, RecordFollower, ServedRecordReader, ledger_size
 
 _NUM_KEPT = 4_096  # newest lines
