@@ -54,7 +54,8 @@ def command(
     service only reads: what it shows is what the run has recorded and released.
     """
     require_extra("htfi serve", "service", "fastapi", "uvicorn", "httptools", "uvloop")
-    from htfi.apps.service.server import listen_at, serve
+    from htfi.apps.service.server import serve
+    from htfi.wiring.service.listening import listen_at
     from htfi.wiring.service.run_process import RunProcess
 
     if follow is not None and files:

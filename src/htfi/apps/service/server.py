@@ -10,35 +10,10 @@ from pathlib import Path
 import uvicorn
 
 from htfi.apps.service.app import create_app
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.library.serving.run import ServedRun
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_BACKLOG = 4_096
 _SWITCH_S = 0.0005  # at Python's own 5 ms an answer waits that long for the thread that follows the record
 _GRACE_S = 5  # for answers under way when the service ends
-
-
-def listen_at(address: str) -> socket.socket:
-    """A listening socket at HOST:PORT of the loopback. Raises: InvalidInput, DependencyUnavailable."""
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise InvalidInput(f"--listen {address}: write HOST:PORT, such as 127.0.0.1:8350")
-    if host not in _LOOPBACK:
-        raise InvalidInput(
-            f"--listen {address}: without keys the service answers this machine alone: 127.0.0.1:{port}"
-        )
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((host, int(port)))
-        found.listen(_BACKLOG)
-    except OSError as error:
-        found.close()
-        raise DependencyUnavailable(f"cannot listen at {address}: {error.strerror}") from error
-    return found
 
 
 def serve(folders: Mapping[str, Path], listening: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""Work that takes long, in a process of its own: forecasts of bars that a client posts, and scenarios.
+"""Work that takes long, in a process of its own: forecasts of posted bars, scenarios, what a headline says, proofs.
 
 A service starts `python -m htfi.library.serving.worker FOLDER` at the first question and asks it one at a time over two
 pipes; a question that takes too long ends the process, and the next one starts another. So no question holds up
@@ -17,6 +17,14 @@ import msgspec
 
 from htfi.domain import errors
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput, ServiceBusy, TooLong
+from htfi.library.serving.record_questions import (
+    EffectsQuestion,
+    HeadlineQuestion,
+    VerificationQuestion,
+    answer_effects,
+    answer_headline,
+    answer_verification,
+)
 from htfi.library.serving.representations import PostedForecasts, forecast_of_decision
 
 MAX_WAITING = 16
@@ -50,8 +58,11 @@ class ScenarioQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     draws: int = 4_000
 
 
+QuestionKind = Literal["forecast", "scenario", "headline", "effects", "verification"]
+
+
 class _Question(msgspec.Struct, frozen=True):
-    kind: Literal["forecast", "scenario"]
+    kind: QuestionKind
     body: msgspec.Raw
 
 
@@ -74,7 +85,7 @@ class AnswerProcess:
         self._turn = asyncio.Lock()
         self._num_waiting = 0
 
-    async def ask(self, kind: Literal["forecast", "scenario"], body: msgspec.Struct) -> bytes:
+    async def ask(self, kind: QuestionKind, body: msgspec.Struct) -> bytes:
         """The answer as JSON. Raises: ServiceBusy, TooLong, WorkerFailed, and what the question is refused for."""
         if self._num_waiting >= MAX_WAITING:
             raise ServiceBusy(f"{MAX_WAITING} questions wait already: ask again in a while")
@@ -172,6 +183,9 @@ def _work(folder: Path, questions: BinaryIO, answers: BinaryIO) -> None:
     kinds: dict[str, tuple[type[msgspec.Struct], Callable[[Any], Any]]] = {
         "forecast": (ForecastQuestion, answer_forecast),
         "scenario": (ScenarioQuestion, lambda body: answer_scenario(folder, body)),
+        "headline": (HeadlineQuestion, answer_headline),
+        "effects": (EffectsQuestion, lambda body: answer_effects(folder, body)),
+        "verification": (VerificationQuestion, lambda body: answer_verification(folder, body)),
     }
     while len(head := questions.read(_HEAD)) == _HEAD:
         question = msgspec.json.decode(questions.read(int.from_bytes(head, "big")), type=_Question)

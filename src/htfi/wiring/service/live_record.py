@@ -41,6 +41,7 @@ class LiveRecord:
         self.series: dict[str, SeriesRecord] = {}
         self.size = 0  # the index of the next line
         self.failure: HtfiError | None = None
+        self._size_at_start = 0
         self._kept: deque[bytes] = deque(maxlen=_NUM_KEPT)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="record reader")
         self._reader: ServedRecordReader | None = None
@@ -51,7 +52,8 @@ class LiveRecord:
     def open(self) -> None:
         """Raises: as `ledger_size`."""
         loop = asyncio.get_running_loop()
-        self.size = max(ledger_size(self.folder) - _NUM_INDEXED, 0)
+        self._size_at_start = ledger_size(self.folder)
+        self.size = max(self._size_at_start - _NUM_INDEXED, 0)
 
         def deliver(lines: Sequence[RecordedLine]) -> None:
             with suppress(RuntimeError):  # the loop has ended
@@ -75,6 +77,13 @@ class LiveRecord:
         if self._reader is not None:
             await self._in_reader(self._reader.close)
         self._executor.shutdown()
+
+    async def caught_up(self) -> None:
+        """Wait until what had been recorded at the start is read, or cannot be. Raises: what ended the reading."""
+        while self.size < self._size_at_start and self.failure is None and not self._is_closed:
+            await self._next_change()
+        if self.failure is not None:
+            raise self.failure
 
     def released(self, series: str) -> tuple[SeriesRecord, RecordedLine]:
         """A series and its newest released decision. Raises: NotFound."""

@@ -1,0 +1,110 @@
+"""MCP over streamable HTTP: one address, `/mcp`, with checks of Host and Origin, and bearer tokens where keys are."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import uvicorn
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+
+from htfi.apps.mcp.access import CallableVerifier, Identify
+from htfi.apps.mcp.server import RecordServer
+from htfi.domain.errors import InvalidInput
+from htfi.library.serving.callers import Scope
+from htfi.library.serving.run import ServedRun
+
+PATH = "/mcp"
+MAX_BODY_BYTES = 4 << 20
+_MAX_SESSIONS = 1_000
+_IDLE_S = 1_800.0
+_NAMES = ("127.0.0.1", "localhost", "[::1]")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAccess:
+    """Who may ask over HTTP, and under which names. `issuer` is the OAuth server that gives out tokens, if any."""
+
+    identify: Identify | None = None
+    public_url: str = ""
+    issuer: str = ""
+
+    def __post_init__(self) -> None:
+        for name, url in (("--public-url", self.public_url), ("--issuer", self.issuer)):
+            if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc):
+                raise InvalidInput(f"{name} {url}: write a URL, such as https://mcp.example.com/mcp")
+
+
+def create_app(run: ServedRun, access: HttpAccess, address: str) -> Starlette:
+    """The application at one address, HOST:PORT; it follows the run while it is up."""
+    server = RecordServer({"": run}, *_auth(access, address))
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        transport_security=_security(access, address),
+        max_request_body_size=MAX_BODY_BYTES,
+        session_idle_timeout=_IDLE_S,
+        max_sessions=_MAX_SESSIONS,
+    )
+    sessions = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(started: Starlette) -> AsyncGenerator[Any]:
+        run.open()
+        announcing = asyncio.ensure_future(server.announce())
+        try:
+            async with sessions(started) as state:
+                yield state
+        finally:
+            announcing.cancel()
+            with suppress(asyncio.CancelledError):
+                await announcing
+            await run.close()
+
+    app.router.lifespan_context = lifespan
+    return app
+
+
+def serve_http(run: ServedRun, access: HttpAccess, listening: socket.socket) -> None:
+    """Answer until SIGINT or SIGTERM."""
+    logging.getLogger("mcp").setLevel(logging.ERROR)
+    host, port = listening.getsockname()[:2]
+    app = create_app(run, access, f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+    config = uvicorn.Config(
+        app, lifespan="on", log_level="warning", access_log=False, server_header=False,
+        timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _auth(access: HttpAccess, address: str) -> tuple[CallableVerifier | None, AuthSettings | None]:
+    if access.identify is None:
+        return None, None
+    url = access.public_url or f"http://{address}{PATH}"
+    settings: dict[str, Any] = {
+        "issuer_url": access.issuer or url,
+        "resource_server_url": url
+        if access.issuer
+        else None,  # without an issuer there is none to lead clients to
+        "validate_token_resource": False if access.issuer else None,  # `identify` checks the audience
+        "required_scopes": [Scope.READ.value],
+    }
+    return CallableVerifier(access.identify), AuthSettings(**settings)
+
+
+def _security(access: HttpAccess, address: str) -> TransportSecuritySettings:
+    names: Sequence[str] = [*_NAMES, address.rpartition(":")[0]]
+    hosts = [f"{name}:*" for name in names]
+    origins = [f"http://{name}:*" for name in names]
+    if access.public_url:
+        parts = urlsplit(access.public_url)
+        hosts.append(parts.netloc)
+        origins.append(f"{parts.scheme}://{parts.netloc}")
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins
+    )

@@ -1,0 +1,48 @@
+"""Which run a request asks about, and whether its caller may: from the transport's request to a served run."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.mcpserver import Context
+from starlette.requests import Request
+
+from htfi.domain.errors import AccessDenied, NotFound
+from htfi.library.serving.callers import LOCAL, Caller, Scope
+from htfi.library.serving.run import ServedRun
+
+RunOf = Callable[[Context, Scope], Awaitable[ServedRun]]
+CALLER_CLAIM = "htfi_caller"
+
+
+def served_to_callers(runs: Mapping[str, ServedRun]) -> RunOf:
+    """Gives the run of the caller's tenant, once what had been recorded when it was opened has been read.
+
+    What it gives raises: AccessDenied without the scope, NotFound where the tenant has no run.
+    """
+
+    async def run_of(context: Context, scope: Scope) -> ServedRun:
+        caller = caller_of(context)
+        if scope not in caller.scopes:
+            raise AccessDenied(f"{caller.name} has not the scope {scope.value!r} that this needs")
+        if caller.tenant not in runs:
+            raise NotFound(f"no run of tenant {caller.tenant!r} is served here")
+        run = runs[caller.tenant]
+        await run.record.caught_up()
+        return run
+
+    return run_of
+
+
+def caller_of(context: Context) -> Caller:
+    """Who asks. Over stdio, and over a loopback without keys, the local user."""
+    request: Any = context.request_context.request
+    if not isinstance(request, Request):
+        return LOCAL
+    user = request.scope.get("user")
+    if isinstance(user, AuthenticatedUser):
+        found = (user.access_token.claims or {}).get(CALLER_CLAIM)
+        assert isinstance(found, Caller)
+        return found
+    caller: Caller = request.scope.get("caller", LOCAL)
+    return caller
