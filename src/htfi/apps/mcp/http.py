@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 from mcp.server.auth.settings import AuthSettings
+from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 
@@ -43,14 +44,8 @@ class HttpAccess:
 
 def create_app(run: ServedRun, access: HttpAccess, address: str) -> Starlette:
     """The application at one address, HOST:PORT; it follows the run while it is up."""
-    server = RecordServer({"": run}, *_auth(access, address))
-    app = server.streamable_http_app(
-        streamable_http_path=PATH,
-        transport_security=_security(access, address),
-        max_request_body_size=MAX_BODY_BYTES,
-        session_idle_timeout=_IDLE_S,
-        max_sessions=_MAX_SESSIONS,
-    )
+    server = RecordServer({"": run}, *auth_of(access, address))
+    app = over_http(server, access, address)
     sessions = app.router.lifespan_context
 
     @asynccontextmanager
@@ -70,6 +65,17 @@ def create_app(run: ServedRun, access: HttpAccess, address: str) -> Starlette:
     return app
 
 
+def over_http(server: MCPServer[Any], access: HttpAccess, address: str) -> Starlette:
+    """A server at one address, with the checks of Host and Origin and the bounds that all have here."""
+    return server.streamable_http_app(
+        streamable_http_path=PATH,
+        transport_security=_security(access, address),
+        max_request_body_size=MAX_BODY_BYTES,
+        session_idle_timeout=_IDLE_S,
+        max_sessions=_MAX_SESSIONS,
+    )
+
+
 def serve_http(run: ServedRun, access: HttpAccess, listening: socket.socket) -> None:
     """Answer until SIGINT or SIGTERM."""
     logging.getLogger("mcp").setLevel(logging.ERROR)
@@ -82,7 +88,8 @@ def serve_http(run: ServedRun, access: HttpAccess, listening: socket.socket) -> 
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def _auth(access: HttpAccess, address: str) -> tuple[CallableVerifier | None, AuthSettings | None]:
+def auth_of(access: HttpAccess, address: str) -> tuple[CallableVerifier | None, AuthSettings | None]:
+    """What the SDK needs to ask for tokens; nothing without keys."""
     if access.identify is None:
         return None, None
     url = access.public_url or f"http://{address}{PATH}"

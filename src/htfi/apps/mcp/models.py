@@ -135,7 +135,7 @@ class NewsItem(BaseModel):
     source: Untrusted
     screening: str
     trust: float
-    reasons: list[Untrusted]
+    rules: list[str] = Field(description="The sanitiser's rules that object.")
     route: str
     event: str
     direction: int | None = Field(

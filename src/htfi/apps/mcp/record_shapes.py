@@ -178,7 +178,7 @@ def _item(one: NewsItemAudit) -> NewsItem:
         source=from_outside(one.source),
         screening=one.verdict.value,
         trust=one.trust,
-        reasons=[from_outside(reason) for reason in one.reasons],
+        rules=[reason.partition(":")[0] for reason in one.reasons],
         route=one.route.value,
         event="" if reading is None else reading.event,
         direction=None if reading is None else reading.direction,

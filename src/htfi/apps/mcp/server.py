@@ -24,6 +24,7 @@ from pydantic import AnyUrl, ValidationError
 
 from htfi import __version__
 from htfi.apps.mcp.asking_tools import asking_tools
+from htfi.apps.mcp.completion import add_completion
 from htfi.apps.mcp.prompts import add_prompts
 from htfi.apps.mcp.record_tools import record_tools
 from htfi.apps.mcp.resources import CHECKPOINT, FIXED, add_templates, forecast_uri, read_fixed
@@ -71,6 +72,9 @@ class RecordServer(MCPServer[Any]):
         self._arguments = {tool.name: tuple(tool.parameters.get("properties", {})) for tool in tools}
         add_templates(self, run_of)
         add_prompts(self)
+        if is_alone:
+            (run,) = runs.values()
+            add_completion(self, run.record)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context | None = None

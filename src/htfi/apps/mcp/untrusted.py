@@ -16,7 +16,7 @@ from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.text import clean
 
 HELD_BACK = "[held back]"
-_QUOTATION = re.compile("“([^“”]*)”")
+_QUOTATION = re.compile("“([^“”]*)(?:”|(?=“)|$)")  # one that is cut off, too
 _ORDER = list(Screening)
 _MAX_CHARS = 8_000
 
