@@ -196,6 +196,7 @@ def test_what_cannot_be_served_is_said_in_one_line(
     assert "Traceback" not in found.stderr
 
 
+@pytest.mark.slow
 def test_run_that_is_killed_stays_readable_and_goes_on(tmp_path: Path) -> None:
     script = (
         "import sys, htfi\n"
