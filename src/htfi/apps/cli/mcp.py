@@ -103,7 +103,7 @@ def _serve_http(
 
     identify = None if keys_file is None else read_keys(keys_file)
     access = HttpAccess(identify, public_url, issuer)
-    listening = listen_at(address, has_keys=identify is not None)
+    listening = listen_at(address, is_open=identify is not None)
     host, port = listening.getsockname()[:2]
     click.echo(f"htfi: http://{host}:{port}{PATH} is ready: {served.folder}")
     serve_http(served, access, listening)

@@ -22,20 +22,20 @@ from htfi.apps.mcp.models import (
     Verification,
 )
 from htfi.apps.mcp.record_shapes import shown_forecast
-from htfi.apps.mcp.serving import RunOf
+from htfi.apps.mcp.serving import RunOf, meter_of
 from htfi.apps.mcp.toolbox import make_tool
 from htfi.apps.mcp.untrusted import from_outside, quoting
+from htfi.client import bodies
+from htfi.client.bodies import ForecastQuestion, ScenarioQuestion
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.scenarios.requests import PriceShock
 from htfi.forecasting.scenarios.stresses import WINDOWS_DAYS, stress_factors, stress_library
-from htfi.library.serving import representations
 from htfi.library.serving.callers import Scope
 from htfi.library.serving.record_questions import (
     HeadlineQuestion,
     VerificationAnswer,
     VerificationQuestion,
 )
-from htfi.library.serving.worker import ForecastQuestion, ScenarioQuestion
 
 _MAX_BARS = 20_000
 Text = Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -60,8 +60,8 @@ def asking_tools(run_of: RunOf) -> list[Tool]:
     ) -> PostedForecasts:
         """Forecast prices that you give, apart from the run: nothing is recorded. Policy judges it as any forecast."""
         question = ForecastQuestion(bars, symbol, interval, horizons)
-        answer = await (await run_of(context, Scope.ASK)).worker.ask("forecast", question)
-        found = msgspec.json.decode(answer, type=representations.PostedForecasts)
+        answer = await (await run_of(context, Scope.ASK)).worker.ask("forecast", question, meter_of(context))
+        found = msgspec.json.decode(answer, type=bodies.PostedForecasts)
         return PostedForecasts(
             items=[shown_forecast(one) for one in found.items],
             withheld=found.withheld,
@@ -95,7 +95,7 @@ def asking_tools(run_of: RunOf) -> list[Tool]:
             shocks=shocks, headlines=headlines, on=on, macro=macro, stresses=stresses, positions=positions,
             horizon=horizon,
         )  # fmt: skip
-        answer = await (await run_of(context, Scope.ASK)).worker.ask("scenario", question)
+        answer = await (await run_of(context, Scope.ASK)).worker.ask("scenario", question, meter_of(context))
         return scenario_answer(msgspec.json.decode(answer))
 
     async def list_stresses(
@@ -130,7 +130,7 @@ def asking_tools(run_of: RunOf) -> list[Tool]:
         """What a headline is understood to say, and which way and how far it would move each asset: the kind of event,
         who is involved, and the lines of the table of effects that spoke. Without `on`, for what it is mainly about."""
         question = HeadlineQuestion(text, on, names, body)
-        answer = await (await run_of(context, Scope.ASK)).worker.ask("headline", question)
+        answer = await (await run_of(context, Scope.ASK)).worker.ask("headline", question, meter_of(context))
         return HeadlineReading(headline=from_outside(text), readings=_readings(msgspec.json.decode(answer)))
 
     async def verify_ledger(
@@ -142,7 +142,7 @@ def asking_tools(run_of: RunOf) -> list[Tool]:
         """Verify the run's record: every hash and signature of the ledger and the files beside it. `holds` is false
         where something was changed, and `problem` says what."""
         run = await run_of(context, Scope.ASK)
-        answer = await run.worker.ask("verification", VerificationQuestion(recompute))
+        answer = await run.worker.ask("verification", VerificationQuestion(recompute), meter_of(context))
         found = msgspec.json.decode(answer, type=VerificationAnswer)
         return Verification(recomputed=recompute, **msgspec.structs.asdict(found))
 

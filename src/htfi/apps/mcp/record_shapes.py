@@ -17,10 +17,11 @@ from htfi.apps.mcp.models import (
     View,
 )
 from htfi.apps.mcp.untrusted import from_outside, quoting
+from htfi.client.bodies import ForecastBody
 from htfi.domain.decision import BAND_LEVELS, Decision, NewsTilt
 from htfi.domain.news import NewsItemAudit
 from htfi.domain.time import format_ns
-from htfi.library.serving.representations import ForecastBody, forecast_of
+from htfi.library.serving.representations import forecast_of
 from htfi.wiring.service.record import RecordedLine
 
 

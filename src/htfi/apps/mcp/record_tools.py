@@ -20,7 +20,7 @@ from htfi.apps.mcp.models import (
     ForecastPage,
 )
 from htfi.apps.mcp.record_shapes import detail, factors, item_effects, shown_forecast, summary
-from htfi.apps.mcp.serving import RunOf
+from htfi.apps.mcp.serving import RunOf, meter_of
 from htfi.apps.mcp.toolbox import make_tool
 from htfi.apps.mcp.untrusted import quoting
 from htfi.domain.decision import Decision
@@ -112,7 +112,7 @@ def record_tools(run_of: RunOf) -> list[Tool]:
         one = await _released(run.record, index)
         effects = None
         if without_each_item:
-            answer = await run.worker.ask("effects", EffectsQuestion(index))
+            answer = await run.worker.ask("effects", EffectsQuestion(index), meter_of(context))
             effects = item_effects(msgspec.json.decode(answer))
         return factors(index, one, effects)
 

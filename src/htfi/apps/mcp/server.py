@@ -30,6 +30,7 @@ from htfi.apps.mcp.record_tools import record_tools
 from htfi.apps.mcp.resources import CHECKPOINT, FIXED, add_templates, forecast_uri, read_fixed
 from htfi.apps.mcp.serving import served_to_callers
 from htfi.domain.errors import HtfiError, NotFound
+from htfi.library.serving.callers import LOCAL, NOBODY
 from htfi.library.serving.run import ServedRun
 from htfi.narrative.text import clean
 from htfi.wiring.service.live_record import LiveRecord
@@ -52,7 +53,8 @@ class RecordServer(MCPServer[Any]):
         token_verifier: TokenVerifier | None = None,
         auth: AuthSettings | None = None,
     ) -> None:
-        self._run_of = run_of = served_to_callers(runs)
+        is_local = token_verifier is None and set(runs) == {""}
+        self._run_of = run_of = served_to_callers(runs, LOCAL if is_local else NOBODY)
         self._runs = runs
         self._bus = InMemorySubscriptionBus()
         is_alone = len(runs) == 1  # a notice names a series, which is one tenant's own

@@ -8,21 +8,23 @@ from mcp.server.mcpserver import Context
 from starlette.requests import Request
 
 from htfi.domain.errors import AccessDenied, NotFound
-from htfi.library.serving.callers import LOCAL, Caller, Scope
+from htfi.library.serving.callers import Caller, Scope
 from htfi.library.serving.run import ServedRun
+from htfi.library.serving.worker import UsageMeter
 
 RunOf = Callable[[Context, Scope], Awaitable[ServedRun]]
 CALLER_CLAIM = "htfi_caller"
 
 
-def served_to_callers(runs: Mapping[str, ServedRun]) -> RunOf:
-    """Gives the run of the caller's tenant, once what had been recorded when it was opened has been read.
+def served_to_callers(runs: Mapping[str, ServedRun], unidentified: Caller) -> RunOf:
+    """Gives the run of the caller's tenant; `unidentified` is who asks where the transport has identified nobody.
 
-    What it gives raises: AccessDenied without the scope, NotFound where the tenant has no run.
+    It waits until what had been recorded when the run was opened has been read. What it gives raises: AccessDenied
+    without the scope, NotFound where the tenant has no run.
     """
 
     async def run_of(context: Context, scope: Scope) -> ServedRun:
-        caller = caller_of(context)
+        caller = caller_of(context) or unidentified
         if scope not in caller.scopes:
             raise AccessDenied(f"{caller.name} has not the scope {scope.value!r} that this needs")
         if caller.tenant not in runs:
@@ -34,15 +36,21 @@ def served_to_callers(runs: Mapping[str, ServedRun]) -> RunOf:
     return run_of
 
 
-def caller_of(context: Context) -> Caller:
-    """Who asks. Over stdio, and over a loopback without keys, the local user."""
+def caller_of(context: Context) -> Caller | None:
+    """Who asks, where the transport has identified somebody: by the SDK's verifier, or by the service around it."""
     request: Any = context.request_context.request
     if not isinstance(request, Request):
-        return LOCAL
+        return None
     user = request.scope.get("user")
     if isinstance(user, AuthenticatedUser):
         found = (user.access_token.claims or {}).get(CALLER_CLAIM)
         assert isinstance(found, Caller)
         return found
-    caller: Caller = request.scope.get("caller", LOCAL)
+    caller: Caller | None = request.scope.get("caller")
     return caller
+
+
+def meter_of(context: Context) -> UsageMeter | None:
+    """What counts for the caller, where the service around it does."""
+    request: Any = context.request_context.request
+    return request.scope.get("meter") if isinstance(request, Request) else None

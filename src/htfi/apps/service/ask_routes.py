@@ -7,13 +7,13 @@ import msgspec
 from fastapi import APIRouter, Depends, Request, Response
 
 from htfi.apps.service.callers import needs
+from htfi.apps.service.metering import meter
 from htfi.apps.service.problems import BodyTooLarge
 from htfi.apps.service.schema import JSON, gives, takes
 from htfi.apps.service.served_run import run_of
+from htfi.client.bodies import ForecastQuestion, PostedForecasts, ScenarioQuestion
 from htfi.domain.errors import InvalidInput
 from htfi.library.serving.callers import Scope
-from htfi.library.serving.representations import PostedForecasts
-from htfi.library.serving.worker import ForecastQuestion, ScenarioQuestion
 
 MAX_BODY_BYTES = 16 << 20
 MAX_BARS = 100_000
@@ -33,14 +33,16 @@ async def forecast_bars(request: Request) -> Response:
     body = await read_body(request, ForecastQuestion)
     if len(body.bars) > MAX_BARS:
         raise InvalidInput(f"{len(body.bars):,} bars are more than {MAX_BARS:,}: post the newest")
-    return Response(await run_of(request).worker.ask("forecast", body), HTTPStatus.OK, media_type=JSON)
+    answer = await run_of(request).worker.ask("forecast", body, meter(request))
+    return Response(answer, HTTPStatus.OK, media_type=JSON)
 
 
 @router.post("/scenarios", summary="What if", openapi_extra=takes(ScenarioQuestion), responses=gives(None))
 async def scenario(request: Request) -> Response:
     """What they do to each series and to a book, beside today's forecast: the figures of `htfi scenario --json`."""
     body = await read_body(request, ScenarioQuestion)
-    return Response(await run_of(request).worker.ask("scenario", body), HTTPStatus.OK, media_type=JSON)
+    answer = await run_of(request).worker.ask("scenario", body, meter(request))
+    return Response(answer, HTTPStatus.OK, media_type=JSON)
 
 
 async def read_body(request: Request, shape: type[T]) -> T:

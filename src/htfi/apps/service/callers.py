@@ -5,12 +5,14 @@ from collections.abc import Callable
 from starlette.requests import HTTPConnection
 
 from htfi.domain.errors import AccessDenied
-from htfi.library.serving.callers import LOCAL, Caller, Scope
+from htfi.library.serving.callers import LOCAL, NOBODY, Caller, Scope
 
 
 def caller_of(connection: HTTPConnection) -> Caller:
     """Who asks; on a service without keys whoever can reach it."""
-    caller: Caller = connection.scope.get("caller", LOCAL)
+    caller: Caller | None = connection.scope.get("caller")
+    if caller is None:
+        return LOCAL if getattr(connection.app.state, "tenants", None) is None else NOBODY
     return caller
 
 

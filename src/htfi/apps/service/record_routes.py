@@ -7,20 +7,20 @@ import msgspec
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from htfi.apps.service.callers import needs
-from htfi.apps.service.chart import ChartBody, chart_of
+from htfi.apps.service.chart import chart_of
 from htfi.apps.service.schema import JSON, gives
 from htfi.apps.service.served_run import record_of
-from htfi.domain.errors import InvalidInput, NotFound
-from htfi.library.serving.callers import Scope
-from htfi.library.serving.representations import (
+from htfi.client.bodies import (
+    ChartBody,
     ExplanationBody,
     ForecastBody,
     ForecastPage,
     SeriesBody,
     SeriesPage,
-    explanation_of,
-    forecast_of,
 )
+from htfi.domain.errors import InvalidInput, NotFound
+from htfi.library.serving.callers import Scope
+from htfi.library.serving.representations import explanation_of, forecast_of
 from htfi.wiring.service.live_record import LiveRecord
 from htfi.wiring.service.record import RecordedLine
 from htfi.wiring.service.search import find_before

@@ -10,19 +10,21 @@ from pathlib import Path
 import uvicorn
 
 from htfi.apps.service.app import create_app
+from htfi.apps.service.tenants import Tenants
 from htfi.library.serving.run import ServedRun
 
 _SWITCH_S = 0.0005  # at Python's own 5 ms an answer waits that long for the thread that follows the record
 _GRACE_S = 5  # for answers under way when the service ends
 
 
-def serve(folders: Mapping[str, Path], listening: socket.socket) -> None:
+def serve(folders: Mapping[str, Path], listening: socket.socket, tenants: Tenants | None = None) -> None:
     """Answer for each tenant's run until SIGINT or SIGTERM."""
     sys.setswitchinterval(_SWITCH_S)
-    app = create_app(folders)
+    app = create_app(folders, tenants)
+    proxies = () if tenants is None else tenants.config.proxies
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",
-        access_log=False,
+        access_log=False, proxy_headers=bool(proxies), forwarded_allow_ips=list(proxies),
         server_header=False, timeout_graceful_shutdown=_GRACE_S, timeout_keep_alive=30, ws_max_size=1 << 16,
     )  # fmt: skip
 

@@ -8,13 +8,15 @@ those who read, and none can hold the worker for ever.
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, Protocol
 
 import msgspec
 
+from htfi.client.bodies import ForecastQuestion, PostedForecasts, ScenarioQuestion
 from htfi.domain import errors
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput, ServiceBusy, TooLong
 from htfi.library.serving.record_questions import (
@@ -25,7 +27,7 @@ from htfi.library.serving.record_questions import (
     answer_headline,
     answer_verification,
 )
-from htfi.library.serving.representations import PostedForecasts, forecast_of_decision
+from htfi.library.serving.representations import forecast_of_decision
 
 MAX_WAITING = 16
 ANSWER_S = 60.0
@@ -33,32 +35,13 @@ _HEAD = 8  # bytes of a frame's length
 _MAX_FRAME = 256 << 20
 
 
-class ForecastQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Prices to forecast from, oldest first or not: rows with a time and a close at least."""
-
-    bars: list[dict[str, str | float | int | None]]
-    symbol: str | None = None
-    interval: str | None = None
-    horizons: list[int] | None = None
-    news: list[dict[str, str | float | int | list[str] | None]] | None = None
-
-
-class ScenarioQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What if: shocks, headlines, macro surprises or stresses, on a book of positions in money."""
-
-    shocks: list[str] = msgspec.field(default_factory=list[str])
-    headlines: list[str] = msgspec.field(default_factory=list[str])
-    on: list[str] = msgspec.field(default_factory=list[str])
-    macro: list[str] = msgspec.field(default_factory=list[str])
-    stresses: list[str] = msgspec.field(default_factory=list[str])
-    positions: dict[str, float] | None = None
-    horizon: int | None = None
-    interval: str | None = None
-    seed: int = 0
-    draws: int = 4_000
-
-
 QuestionKind = Literal["forecast", "scenario", "headline", "effects", "verification"]
+
+
+class UsageMeter(Protocol):
+    """Counts what a question took, for the one who asked."""
+
+    def add(self, *, tokens: int = 0, cpu_s: float = 0.0) -> None: ...
 
 
 class _Question(msgspec.Struct, frozen=True):
@@ -70,6 +53,7 @@ class _Answer(msgspec.Struct, frozen=True):
     body: msgspec.Raw = msgspec.Raw(b"null")
     problem: str = ""
     kind: str = ""  # the name of its class in `domain.errors`
+    cpu_s: float = 0.0  # that the process used for it
 
 
 class WorkerFailed(DependencyUnavailable):
@@ -85,8 +69,11 @@ class AnswerProcess:
         self._turn = asyncio.Lock()
         self._num_waiting = 0
 
-    async def ask(self, kind: QuestionKind, body: msgspec.Struct) -> bytes:
-        """The answer as JSON. Raises: ServiceBusy, TooLong, WorkerFailed, and what the question is refused for."""
+    async def ask(self, kind: QuestionKind, body: msgspec.Struct, meter: UsageMeter | None = None) -> bytes:
+        """The answer as JSON; what it took is metered.
+
+        Raises: ServiceBusy, TooLong, WorkerFailed, and what the question is refused for.
+        """
         if self._num_waiting >= MAX_WAITING:
             raise ServiceBusy(f"{MAX_WAITING} questions wait already: ask again in a while")
         question = msgspec.json.encode(_Question(kind, msgspec.Raw(msgspec.json.encode(body))))
@@ -94,6 +81,8 @@ class AnswerProcess:
         try:
             async with self._turn:
                 answer = await self._answer(question)
+                if meter is not None:
+                    meter.add(cpu_s=answer.cpu_s)
         finally:
             self._num_waiting -= 1
         if answer.problem:
@@ -188,6 +177,7 @@ def _work(folder: Path, questions: BinaryIO, answers: BinaryIO) -> None:
         "verification": (VerificationQuestion, lambda body: answer_verification(folder, body)),
     }
     while len(head := questions.read(_HEAD)) == _HEAD:
+        before_s = time.process_time()
         question = msgspec.json.decode(questions.read(int.from_bytes(head, "big")), type=_Question)
         shape, answer = kinds[question.kind]
         try:
@@ -195,6 +185,7 @@ def _work(folder: Path, questions: BinaryIO, answers: BinaryIO) -> None:
             found = _Answer(msgspec.Raw(msgspec.json.encode(body)))
         except HtfiError as error:
             found = _Answer(problem=str(error), kind=_kind_name(error))
+        found = msgspec.structs.replace(found, cpu_s=time.process_time() - before_s)
         content = msgspec.json.encode(found)
         answers.write(len(content).to_bytes(_HEAD, "big") + content)
         answers.flush()

@@ -8,13 +8,13 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _BACKLOG = 4_096
 
 
-def listen_at(address: str, *, has_keys: bool = False) -> socket.socket:
-    """A listening socket at HOST:PORT, without keys of the loopback. Raises: InvalidInput, DependencyUnavailable."""
+def listen_at(address: str, *, is_open: bool = False) -> socket.socket:
+    """A listening socket at HOST:PORT, of the loopback unless open. Raises: InvalidInput, DependencyUnavailable."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise InvalidInput(f"--listen {address}: write HOST:PORT, such as 127.0.0.1:8350")
-    if host not in _LOOPBACK and not has_keys:
+    if not is_open and host not in _LOOPBACK:
         raise InvalidInput(
             f"--listen {address}: without keys the service answers this machine alone: 127.0.0.1:{port}"
         )
