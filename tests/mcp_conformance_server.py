@@ -65,53 +65,53 @@ def embedded(uri: str, words: str, kind: str = "text/plain") -> EmbeddedResource
     return EmbeddedResource(type="resource", resource=contents)
 
 
-@server.tool(description="A fixture of the suite.")
-def test_simple_text() -> str:
+@server.tool("test_simple_text", description="A fixture of the suite.")
+def simple_text() -> str:
     return "This is a simple text response for testing."
 
 
-@server.tool(description="A fixture of the suite.")
-def test_image_content() -> list[ImageContent]:
+@server.tool("test_image_content", description="A fixture of the suite.")
+def image_content() -> list[ImageContent]:
     return [image()]
 
 
-@server.tool(description="A fixture of the suite.")
-def test_audio_content() -> list[AudioContent]:
+@server.tool("test_audio_content", description="A fixture of the suite.")
+def audio_content() -> list[AudioContent]:
     return [AudioContent(type="audio", data=WAV, mime_type="audio/wav")]
 
 
-@server.tool(description="A fixture of the suite.")
-def test_embedded_resource() -> list[EmbeddedResource]:
+@server.tool("test_embedded_resource", description="A fixture of the suite.")
+def embedded_resource() -> list[EmbeddedResource]:
     return [embedded("test://embedded-resource", "This is an embedded resource content.")]
 
 
-@server.tool(description="A fixture of the suite.")
-def test_multiple_content_types() -> list[TextContent | ImageContent | EmbeddedResource]:
+@server.tool("test_multiple_content_types", description="A fixture of the suite.")
+def multiple_content_types() -> list[TextContent | ImageContent | EmbeddedResource]:
     body = embedded("test://mixed-content-resource", '{"test": "data", "value": 123}', "application/json")
     return [text("Multiple content types test:"), image(), body]
 
 
-@server.tool(description="A fixture of the suite.")
-async def test_tool_with_logging(context: Context) -> str:
+@server.tool("test_tool_with_logging", description="A fixture of the suite.")
+async def tool_with_logging(context: Context) -> str:
     for words in ("Tool execution started", "Tool processing data", "Tool execution completed"):
         await context.info(words)
     return "done"
 
 
-@server.tool(description="A fixture of the suite.")
-async def test_tool_with_progress(context: Context) -> str:
+@server.tool("test_tool_with_progress", description="A fixture of the suite.")
+async def tool_with_progress(context: Context) -> str:
     for done in (0, 50, 100):
         await context.report_progress(done, 100)
     return "done"
 
 
-@server.tool(description="A fixture of the suite.")
-def test_error_handling() -> str:
+@server.tool("test_error_handling", description="A fixture of the suite.")
+def error_handling() -> str:
     raise RuntimeError("This tool intentionally returns an error for testing")
 
 
-@server.tool(description="A fixture of the suite.")
-async def test_sampling(prompt: str, context: Context) -> str:
+@server.tool("test_sampling", description="A fixture of the suite.")
+async def sampling(prompt: str, context: Context) -> str:
     from mcp.types import SamplingMessage
 
     message = SamplingMessage(role="user", content=text(prompt))
@@ -161,18 +161,18 @@ async def ask(context: Context, message: str, shape: type[BaseModel]) -> str:
     return f"Elicitation completed: action={found.action}, content={content}"
 
 
-@server.tool(description="A fixture of the suite.")
-async def test_elicitation(message: str, context: Context) -> str:
+@server.tool("test_elicitation", description="A fixture of the suite.")
+async def elicitation(message: str, context: Context) -> str:
     return await ask(context, message, Answer)
 
 
-@server.tool(description="A fixture of the suite.")
-async def test_elicitation_sep1034_defaults(context: Context) -> str:
+@server.tool("test_elicitation_sep1034_defaults", description="A fixture of the suite.")
+async def elicitation_sep1034_defaults(context: Context) -> str:
     return await ask(context, "Please review and update the form fields", Defaults)
 
 
-@server.tool(description="A fixture of the suite.")
-async def test_elicitation_sep1330_enums(context: Context) -> str:
+@server.tool("test_elicitation_sep1330_enums", description="A fixture of the suite.")
+async def elicitation_sep1330_enums(context: Context) -> str:
     return await ask(context, "Please select options from the enum fields", enum_shape())
 
 
@@ -198,24 +198,24 @@ def watched() -> str:
     return "Watched resource content"
 
 
-@server.prompt(description="A fixture of the suite.")
-def test_simple_prompt() -> list[UserMessage]:
+@server.prompt("test_simple_prompt", description="A fixture of the suite.")
+def simple_prompt() -> list[UserMessage]:
     return [UserMessage("This is a simple prompt for testing.")]
 
 
-@server.prompt(description="A fixture of the suite.")
-def test_prompt_with_arguments(arg1: str, arg2: str) -> list[UserMessage]:
+@server.prompt("test_prompt_with_arguments", description="A fixture of the suite.")
+def prompt_with_arguments(arg1: str, arg2: str) -> list[UserMessage]:
     return [UserMessage(f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")]
 
 
-@server.prompt(description="A fixture of the suite.")
-def test_prompt_with_embedded_resource(resourceUri: str) -> list[UserMessage]:  # noqa: N803 - the suite's name
+@server.prompt("test_prompt_with_embedded_resource", description="A fixture of the suite.")
+def prompt_with_embedded_resource(resourceUri: str) -> list[UserMessage]:  # noqa: N803 - the suite's name
     body = embedded(resourceUri, "Embedded resource content for testing.")
     return [UserMessage(body), UserMessage("Please process the embedded resource above.")]
 
 
-@server.prompt(description="A fixture of the suite.")
-def test_prompt_with_image() -> list[UserMessage]:
+@server.prompt("test_prompt_with_image", description="A fixture of the suite.")
+def prompt_with_image() -> list[UserMessage]:
     return [UserMessage(image()), UserMessage("Please analyze the image above.")]
 
 

@@ -67,11 +67,24 @@ def create_app(run: ServedRun, access: HttpAccess, address: str) -> Starlette:
 
 def over_http(server: MCPServer[Any], access: HttpAccess, address: str) -> Starlette:
     """A server at one address, with the checks of Host and Origin and the bounds that all have here."""
+    public = [] if not access.public_url else [access.public_url]
+    return over_http_at(server, [address.rpartition(":")[0]], public)
+
+
+def over_http_at(
+    server: MCPServer[Any],
+    names: Sequence[str],
+    public_urls: Sequence[str] = (),
+    *,
+    is_stateless: bool = False,
+) -> Starlette:
+    """A server that is asked by these host names, with and without a port, and by these URLs."""
     return server.streamable_http_app(
         streamable_http_path=PATH,
-        transport_security=_security(access, address),
+        stateless_http=is_stateless,
+        transport_security=_security(names, public_urls),
         max_request_body_size=MAX_BODY_BYTES,
-        session_idle_timeout=_IDLE_S,
+        session_idle_timeout=None if is_stateless else _IDLE_S,
         max_sessions=_MAX_SESSIONS,
     )
 
@@ -104,12 +117,12 @@ def auth_of(access: HttpAccess, address: str) -> tuple[CallableVerifier | None, 
     return CallableVerifier(access.identify), AuthSettings(**settings)
 
 
-def _security(access: HttpAccess, address: str) -> TransportSecuritySettings:
-    names: Sequence[str] = [*_NAMES, address.rpartition(":")[0]]
-    hosts = [f"{name}:*" for name in names]
-    origins = [f"http://{name}:*" for name in names]
-    if access.public_url:
-        parts = urlsplit(access.public_url)
+def _security(names: Sequence[str], public_urls: Sequence[str]) -> TransportSecuritySettings:
+    known = (*_NAMES, *names)
+    hosts = [form for name in known for form in (name, f"{name}:*")]
+    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
+    for url in public_urls:
+        parts = urlsplit(url)
         hosts.append(parts.netloc)
         origins.append(f"{parts.scheme}://{parts.netloc}")
     return TransportSecuritySettings(

@@ -45,15 +45,20 @@ _MAX_ERROR_CHARS = 600
 
 
 class RecordServer(MCPServer[Any]):
-    """Serves the runs of tenants; without keys there is one tenant, ''."""
+    """Serves the runs of tenants; without keys there is one tenant, ''.
+
+    With `has_keys` the application around it identifies callers.
+    """
 
     def __init__(
         self,
         runs: Mapping[str, ServedRun],
         token_verifier: TokenVerifier | None = None,
         auth: AuthSettings | None = None,
+        *,
+        has_keys: bool = False,
     ) -> None:
-        is_local = token_verifier is None and set(runs) == {""}
+        is_local = token_verifier is None and not has_keys
         self._run_of = run_of = served_to_callers(runs, LOCAL if is_local else NOBODY)
         self._runs = runs
         self._bus = InMemorySubscriptionBus()
