@@ -9,7 +9,7 @@ from htfi.apps.options import pace_option, settings_option
 from htfi.domain.errors import InvalidInput, require_extra
 
 if TYPE_CHECKING:
-    from htfi.library.serving.run import ServedRun
+    from htfi.library.serving.run import ReadableRun
 
 EPILOG = """\b
 Examples:
@@ -64,7 +64,7 @@ def command(
     here changes a run. Text from news is screened and marked as data.
     """
     require_extra("htfi mcp", "mcp", "mcp", "uvicorn")
-    from htfi.library.serving.run import ServedRun
+    from htfi.library.serving.run import ReadableRun
     from htfi.wiring.service.run_process import RunProcess
 
     if follow is not None and files:
@@ -79,7 +79,7 @@ def command(
         if pace is not None:
             arguments += ["--pace", str(pace)]
         run = RunProcess(arguments, folder, lambda line: click.echo(f"htfi: {line}", err=True))
-    served = ServedRun(follow or folder)
+    served = ReadableRun(follow or folder)
     try:
         if address is None:
             import asyncio
@@ -95,7 +95,7 @@ def command(
 
 
 def _serve_http(
-    served: "ServedRun", address: str, keys_file: Path | None, public_url: str, issuer: str
+    served: "ReadableRun", address: str, keys_file: Path | None, public_url: str, issuer: str
 ) -> None:
     from htfi.apps.mcp.access import read_keys
     from htfi.apps.mcp.http import PATH, HttpAccess, serve_http

@@ -19,7 +19,7 @@ from htfi.apps.mcp.access import CallableVerifier, Identify
 from htfi.apps.mcp.server import RecordServer
 from htfi.domain.errors import InvalidInput
 from htfi.library.serving.callers import Scope
-from htfi.library.serving.run import ServedRun
+from htfi.library.serving.run import ReadableRun
 
 PATH = "/mcp"
 MAX_BODY_BYTES = 4 << 20
@@ -42,7 +42,7 @@ class HttpAccess:
                 raise InvalidInput(f"{name} {url}: write a URL, such as https://mcp.example.com/mcp")
 
 
-def create_app(run: ServedRun, access: HttpAccess, address: str) -> Starlette:
+def create_app(run: ReadableRun, access: HttpAccess, address: str) -> Starlette:
     """The application at one address, HOST:PORT; it follows the run while it is up."""
     server = RecordServer({"": run}, *auth_of(access, address))
     app = over_http(server, access, address)
@@ -89,7 +89,7 @@ def over_http_at(
     )
 
 
-def serve_http(run: ServedRun, access: HttpAccess, listening: socket.socket) -> None:
+def serve_http(run: ReadableRun, access: HttpAccess, listening: socket.socket) -> None:
     """Answer until SIGINT or SIGTERM."""
     logging.getLogger("mcp").setLevel(logging.ERROR)
     host, port = listening.getsockname()[:2]

@@ -8,7 +8,7 @@ from starlette.routing import BaseRoute
 
 from htfi.apps.mcp.http import over_http_at
 from htfi.apps.mcp.server import RecordServer
-from htfi.library.serving.run import ServedRun
+from htfi.library.serving.run import ReadableRun
 
 
 class MountedServer:
@@ -17,7 +17,7 @@ class MountedServer:
     No session outlives a request, so that none can be another caller's.
     """
 
-    def __init__(self, runs: Mapping[str, ServedRun], names: Sequence[str], *, has_keys: bool) -> None:
+    def __init__(self, runs: Mapping[str, ReadableRun], names: Sequence[str], *, has_keys: bool) -> None:
         self._server = RecordServer(runs, has_keys=has_keys)
         app = over_http_at(self._server, names, is_stateless=True)
         self.routes: Sequence[BaseRoute] = app.routes

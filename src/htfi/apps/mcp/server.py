@@ -31,7 +31,7 @@ from htfi.apps.mcp.resources import CHECKPOINT, FIXED, add_templates, forecast_u
 from htfi.apps.mcp.serving import served_to_callers
 from htfi.domain.errors import HtfiError, NotFound
 from htfi.library.serving.callers import LOCAL, NOBODY
-from htfi.library.serving.run import ServedRun
+from htfi.library.serving.run import ReadableRun
 from htfi.narrative.text import clean
 from htfi.wiring.service.live_record import LiveRecord
 
@@ -52,7 +52,7 @@ class RecordServer(MCPServer[Any]):
 
     def __init__(
         self,
-        runs: Mapping[str, ServedRun],
+        runs: Mapping[str, ReadableRun],
         token_verifier: TokenVerifier | None = None,
         auth: AuthSettings | None = None,
         *,
@@ -141,7 +141,7 @@ class RecordServer(MCPServer[Any]):
             await self._bus.publish(ResourceUpdated(uri=CHECKPOINT))
 
 
-async def serve_stdio(run: ServedRun) -> None:
+async def serve_stdio(run: ReadableRun) -> None:
     """Answer over standard input and output until the input ends."""
     logging.getLogger("mcp").setLevel(logging.ERROR)
     run.open()

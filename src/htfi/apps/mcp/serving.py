@@ -9,21 +9,21 @@ from starlette.requests import Request
 
 from htfi.domain.errors import AccessDenied, NotFound
 from htfi.library.serving.callers import Caller, Scope
-from htfi.library.serving.run import ServedRun
+from htfi.library.serving.run import ReadableRun
 from htfi.library.serving.worker import UsageMeter
 
-RunOf = Callable[[Context, Scope], Awaitable[ServedRun]]
+RunOf = Callable[[Context, Scope], Awaitable[ReadableRun]]
 CALLER_CLAIM = "htfi_caller"
 
 
-def served_to_callers(runs: Mapping[str, ServedRun], unidentified: Caller) -> RunOf:
+def served_to_callers(runs: Mapping[str, ReadableRun], unidentified: Caller) -> RunOf:
     """Gives the run of the caller's tenant; `unidentified` is who asks where the transport has identified nobody.
 
     It waits until what had been recorded when the run was opened has been read. What it gives raises: AccessDenied
     without the scope, NotFound where the tenant has no run.
     """
 
-    async def run_of(context: Context, scope: Scope) -> ServedRun:
+    async def run_of(context: Context, scope: Scope) -> ReadableRun:
         caller = caller_of(context) or unidentified
         if scope not in caller.scopes:
             raise AccessDenied(f"{caller.name} has not the scope {scope.value!r} that this needs")

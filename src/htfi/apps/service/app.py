@@ -11,18 +11,32 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from htfi import __version__
-from htfi.apps.service import ask_routes, record_routes, session_routes, streams, tiles, usage_routes
+from htfi.apps.service import (
+    ask_routes,
+    governance_routes,
+    news_routes,
+    node_routes,
+    order_routes,
+    quarantine_routes,
+    record_routes,
+    session_routes,
+    streams,
+    tiles,
+    usage_routes,
+)
 from htfi.apps.service.callers import NOBODY, caller_of
 from htfi.apps.service.identity import CallerIdentity
+from htfi.apps.service.measuring import measure
 from htfi.apps.service.problems import add_problems, problem
 from htfi.apps.service.record_routes import json_response
 from htfi.apps.service.schema import add_schemas, gives
-from htfi.apps.service.served_run import record_of
+from htfi.apps.service.served_run import ServedRun, record_of
 from htfi.apps.service.tenants import Tenants
 from htfi.client.bodies import ANSWERS, QUESTIONS, Health
 from htfi.domain.errors import is_installed
-from htfi.library.serving.run import ServedRun
 from htfi.wiring.service.record import is_followed_run_live
+from htfi.wiring.service.run_process import RunPlace
+from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
 
 if TYPE_CHECKING:
     from htfi.apps.mcp.mount import MountedServer
@@ -38,12 +52,16 @@ _HEADERS = (
 )
 
 
-def create_app(folders: Mapping[str, Path], tenants: Tenants | None = None) -> FastAPI:
+def create_app(
+    places: Mapping[str, RunPlace],
+    tenants: Tenants | None = None,
+    telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
+) -> FastAPI:
     """The application that serves a run's folder for each tenant; it follows the runs while it is up.
 
-    Without keys, where no tenants are given, there is one: "".
+    Without keys, where no tenants are given, there is one: "". `telemetry` counts its requests.
     """
-    runs = {tenant: ServedRun(folder) for tenant, folder in folders.items()}
+    runs = {tenant: ServedRun(place) for tenant, place in places.items()}
     names = (*_NAMES, *(() if tenants is None else tenants.config.names))
     agents = _agents(runs, names, has_keys=tenants is not None)
 
@@ -72,7 +90,12 @@ def create_app(folders: Mapping[str, Path], tenants: Tenants | None = None) -> F
     app.state.runs = runs
     app.state.tenants = tenants
     add_problems(app)
-    add_schemas(app, (*ANSWERS, *QUESTIONS))
+    shapes = [*ANSWERS, *QUESTIONS]
+    for group in (governance_routes, news_routes, quarantine_routes, order_routes, node_routes):
+        shapes += group.SHAPES
+        app.include_router(group.readers, prefix="/v1")
+        app.include_router(group.router, prefix="/v1")
+    add_schemas(app, shapes)
     app.include_router(record_routes.router, prefix="/v1")
     app.include_router(streams.router, prefix="/v1")
     app.include_router(ask_routes.router, prefix="/v1")
@@ -91,6 +114,7 @@ def create_app(folders: Mapping[str, Path], tenants: Tenants | None = None) -> F
     )
     if agents is not None:
         app.router.routes.extend(agents.routes)
+    measure(app, runs, telemetry)
     app.mount("/", GZipMiddleware(StaticFiles(packages=[("htfi.apps.service", "page")], html=True)))
     return app
 

@@ -5,22 +5,28 @@ import socket
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import uvicorn
 
 from htfi.apps.service.app import create_app
+from htfi.apps.service.served_run import ServedRun
 from htfi.apps.service.tenants import Tenants
-from htfi.library.serving.run import ServedRun
+from htfi.wiring.service.run_process import RunPlace
+from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
 
 _SWITCH_S = 0.0005  # at Python's own 5 ms an answer waits that long for the thread that follows the record
 _GRACE_S = 5  # for answers under way when the service ends
 
 
-def serve(folders: Mapping[str, Path], listening: socket.socket, tenants: Tenants | None = None) -> None:
+def serve(
+    places: Mapping[str, RunPlace],
+    listening: socket.socket,
+    tenants: Tenants | None = None,
+    telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
+) -> None:
     """Answer for each tenant's run until SIGINT or SIGTERM."""
     sys.setswitchinterval(_SWITCH_S)
-    app = create_app(folders, tenants)
+    app = create_app(places, tenants, telemetry)
     proxies = () if tenants is None else tenants.config.proxies
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",

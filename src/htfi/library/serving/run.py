@@ -6,8 +6,8 @@ from htfi.library.serving.worker import AnswerProcess
 from htfi.wiring.service.live_record import LiveRecord
 
 
-class ServedRun:
-    """One run's folder, while the service is up."""
+class ReadableRun:
+    """One run's folder, while a server is up: what is read of it, and asked."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -67,24 +67,25 @@ class AnswerProcess:
         self._folder, self._answer_s = folder, answer_s
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
-        self._num_waiting = 0
+        self.num_waiting = 0  # questions, the one in hand among them
+        self.num_starts = 0  # of the process
 
     async def ask(self, kind: QuestionKind, body: msgspec.Struct, meter: UsageMeter | None = None) -> bytes:
         """The answer as JSON; what it took is metered.
 
         Raises: ServiceBusy, TooLong, WorkerFailed, and what the question is refused for.
         """
-        if self._num_waiting >= MAX_WAITING:
+        if self.num_waiting >= MAX_WAITING:
             raise ServiceBusy(f"{MAX_WAITING} questions wait already: ask again in a while")
         question = msgspec.json.encode(_Question(kind, msgspec.Raw(msgspec.json.encode(body))))
-        self._num_waiting += 1
+        self.num_waiting += 1
         try:
             async with self._turn:
                 answer = await self._answer(question)
                 if meter is not None:
                     meter.add(cpu_s=answer.cpu_s)
         finally:
-            self._num_waiting -= 1
+            self.num_waiting -= 1
         if answer.problem:
             raise _error_kind(answer.kind)(answer.problem)
         return bytes(answer.body)
@@ -119,6 +120,7 @@ class AnswerProcess:
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
+            self.num_starts += 1
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "htfi.library.serving.worker", str(self._folder),
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True,
