@@ -35,6 +35,7 @@ EXTRAS = {
     "fairness": ["fairlearn>=0.13"],  # its metrics by group; scikit-learn and scipy come with it
     "eval": [EVAL, TRAIN],  # evaluations read simulated stories; they need no torch
     "foundation": ["chronos-forecasting==2.3.2", TORCH],
+    "client": ["httpx"],  # `htfi.client`, `htfi ledger monitor`
     "frontier": ["httpx"],
     "gluonts": ["gluonts"],  # forecasts as GluonTS has them
     "governance": ["cedarpy>=4.12"],  # who may do what, by Cedar's rules
@@ -47,7 +48,8 @@ EXTRAS = {
         "cython",  # a test builds the kernel
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
-        "htfi[arch,cluster,fairness,foundation,frontier,gluonts,governance,plots,service,sktime,web]",  # tested too
+        "htfi[arch,client,cluster,fairness,foundation,frontier,gluonts]",  # tested too
+        "htfi[governance,plots,service,sktime,web]",
         "hypothesis",
         "import-linter",
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it

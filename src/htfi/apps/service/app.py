@@ -21,13 +21,11 @@ from htfi.apps.service import (
     streams,
     tiles,
 )
-from htfi.apps.service.chart import ChartBody
 from htfi.apps.service.problems import add_problems, problem
 from htfi.apps.service.record_routes import json_response
-from htfi.apps.service.representations import SHAPES, Health
 from htfi.apps.service.schema import add_schemas, gives
 from htfi.apps.service.served_run import ServedRun, record_of
-from htfi.apps.service.worker import ForecastQuestion, ScenarioQuestion
+from htfi.client.bodies import ANSWERS, QUESTIONS, Health
 from htfi.wiring.service.record import is_followed_run_live
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
@@ -66,7 +64,7 @@ def create_app(folders: Mapping[str, Path], governance: Path | None = None) -> F
     )
     app.state.runs = runs
     add_problems(app)
-    shapes = [*SHAPES, ChartBody, ForecastQuestion, ScenarioQuestion]
+    shapes = [*ANSWERS, *QUESTIONS]
     for group in (governance_routes, news_routes, quarantine_routes, order_routes, node_routes):
         shapes += group.SHAPES
         app.include_router(group.readers, prefix="/v1")

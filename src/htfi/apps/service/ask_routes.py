@@ -6,10 +6,9 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from htfi.apps.service.bodies import read_body
 from htfi.apps.service.callers import Scope, needs
-from htfi.apps.service.representations import PostedForecasts
 from htfi.apps.service.schema import JSON, gives, takes
 from htfi.apps.service.served_run import run_of
-from htfi.apps.service.worker import ForecastQuestion, ScenarioQuestion
+from htfi.client.bodies import ForecastQuestion, PostedForecasts, ScenarioQuestion
 from htfi.domain.errors import InvalidInput
 
 MAX_BARS = 100_000

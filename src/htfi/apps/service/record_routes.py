@@ -7,20 +7,20 @@ import msgspec
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from htfi.apps.service.callers import Scope, needs
-from htfi.apps.service.chart import ChartBody, chart_of
+from htfi.apps.service.chart import chart_of
 from htfi.apps.service.live_record import LiveRecord
 from htfi.apps.service.problems import NotFound
-from htfi.apps.service.representations import (
+from htfi.apps.service.representations import explanation_of, forecast_of
+from htfi.apps.service.schema import JSON, gives
+from htfi.apps.service.served_run import record_of
+from htfi.client.bodies import (
+    ChartBody,
     ExplanationBody,
     ForecastBody,
     ForecastPage,
     SeriesBody,
     SeriesPage,
-    explanation_of,
-    forecast_of,
 )
-from htfi.apps.service.schema import JSON, gives
-from htfi.apps.service.served_run import record_of
 from htfi.domain.errors import InvalidInput
 from htfi.wiring.service.record import RecordedLine, ServedRecordReader
 

@@ -17,38 +17,14 @@ from typing import Any, BinaryIO, Literal
 import msgspec
 
 from htfi.apps.service.problems import ServiceBusy, TooLong, status_of
-from htfi.apps.service.representations import PostedForecasts, forecast_of_decision
+from htfi.apps.service.representations import forecast_of_decision
+from htfi.client.bodies import ForecastQuestion, PostedForecasts, ScenarioQuestion
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
 
 MAX_WAITING = 16
 ANSWER_S = 60.0
 _HEAD = 8  # bytes of a frame's length
 _MAX_FRAME = 256 << 20
-
-
-class ForecastQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Prices to forecast from, oldest first or not: rows with a time and a close at least."""
-
-    bars: list[dict[str, str | float | int | None]]
-    symbol: str | None = None
-    interval: str | None = None
-    horizons: list[int] | None = None
-    news: list[dict[str, str | float | int | list[str] | None]] | None = None
-
-
-class ScenarioQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What if: shocks, headlines, macro surprises or stresses, on a book of positions in money."""
-
-    shocks: list[str] = msgspec.field(default_factory=list[str])
-    headlines: list[str] = msgspec.field(default_factory=list[str])
-    on: list[str] = msgspec.field(default_factory=list[str])
-    macro: list[str] = msgspec.field(default_factory=list[str])
-    stresses: list[str] = msgspec.field(default_factory=list[str])
-    positions: dict[str, float] | None = None
-    horizon: int | None = None
-    interval: str | None = None
-    seed: int = 0
-    draws: int = 4_000
 
 
 class _Question(msgspec.Struct, frozen=True):
