@@ -1,5 +1,6 @@
 """The process that answers: uvicorn on one address, until a signal ends it."""
 
+import resource
 import signal
 import socket
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import uvicorn
 
 from htfi.apps.service.app import create_app
+from htfi.apps.service.http_protocol import BoundedHttpProtocol
 from htfi.apps.service.served_run import ServedRun
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
@@ -44,9 +46,11 @@ def listen_at(address: str) -> socket.socket:
 def serve(folders: Mapping[str, Path], listening: socket.socket, governance: Path | None = None) -> None:
     """Answer for each tenant's run until SIGINT or SIGTERM; `governance` is the folder that the runs go by."""
     sys.setswitchinterval(_SWITCH_S)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is an open file
     app = create_app(folders, governance)
     config = uvicorn.Config(
-        app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",
+        app, loop="uvloop", http=BoundedHttpProtocol, ws="websockets-sansio", lifespan="on", log_level="warning",
         access_log=False,
         server_header=False, timeout_graceful_shutdown=_GRACE_S, timeout_keep_alive=30, ws_max_size=1 << 16,
     )  # fmt: skip
