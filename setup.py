@@ -42,6 +42,7 @@ EXTRAS = {
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
     "service": ["fastapi>=0.165", "httptools", "uvicorn>=0.54", "uvloop", "websockets>=13"],  # `htfi serve`
     "sktime": ["sktime", "skpro"],  # a forecaster of sktime
+    "tenants": ["pg8000>=1.31", "pyjwt>=2.10", "sqlalchemy>=2.1"],  # `htfi serve --service`
     "train": [TRAIN, TORCH],
     "docs": ["mkdocs-material", "mkdocstrings[python]"],  # the documentation site
     "dev": [
@@ -49,7 +50,7 @@ EXTRAS = {
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
         "htfi[arch,client,cluster,fairness,foundation,frontier,gluonts]",  # tested too
-        "htfi[governance,plots,service,sktime,web]",
+        "htfi[governance,plots,service,sktime,tenants,web]",
         "hypothesis",
         "import-linter",
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it

@@ -30,6 +30,7 @@ from htfi.wiring.control import GovernanceLogFile
 from htfi.wiring.order_record import order_events
 from htfi.wiring.request_token import RequestToken
 from htfi.wiring.service.answered_requests import MAX_KEYS, AnsweredRequests
+from htfi.wiring.service.run_process import RunPlace
 from htfi.wiring.trading import cancel_orders
 
 START = 1_700_000_000 * 10**9
@@ -52,7 +53,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def client_of(folder: Path, governance: Path | None = None) -> TestClient:
-    return TestClient(create_app({"": folder}, governance), base_url="http://127.0.0.1")
+    return TestClient(create_app({"": RunPlace(folder, governance)}), base_url="http://127.0.0.1")
 
 
 @pytest.fixture

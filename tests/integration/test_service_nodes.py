@@ -19,6 +19,7 @@ from htfi.wiring.cluster.node_status import (
     NodeStatusBody,
     link_status,
 )
+from htfi.wiring.service.run_process import RunPlace
 from link_processes import Stage, wait_for_lines, write_sources
 from service_process import ServiceProcess
 
@@ -31,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def nodes_of(folder: Path) -> dict[str, object]:
-    with TestClient(create_app({"": folder}), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app({"": RunPlace(folder)}), base_url="http://127.0.0.1") as client:
         return client.get("/v1/nodes").json()
 
 

@@ -1,6 +1,6 @@
 """The service's web application: routes over the record of one run, errors as problems, the page."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,15 +18,21 @@ from htfi.apps.service import (
     order_routes,
     quarantine_routes,
     record_routes,
+    session_routes,
     streams,
     tiles,
+    usage_routes,
 )
+from htfi.apps.service.callers import NOBODY, caller_of
+from htfi.apps.service.identity import CallerIdentity
 from htfi.apps.service.problems import add_problems, problem
 from htfi.apps.service.record_routes import json_response
 from htfi.apps.service.schema import add_schemas, gives
 from htfi.apps.service.served_run import ServedRun, record_of
+from htfi.apps.service.tenants import Tenants
 from htfi.client.bodies import ANSWERS, QUESTIONS, Health
 from htfi.wiring.service.record import is_followed_run_live
+from htfi.wiring.service.run_process import RunPlace
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = (
@@ -39,20 +45,25 @@ _HEADERS = (
 )
 
 
-def create_app(folders: Mapping[str, Path], governance: Path | None = None) -> FastAPI:
+def create_app(places: Mapping[str, RunPlace], tenants: Tenants | None = None) -> FastAPI:
     """The application that serves a run's folder for each tenant; it follows the runs while it is up.
 
-    Without keys there is one tenant, "". `governance` is the folder that the runs go by.
+    Without keys, where no tenants are given, there is one: "".
     """
-    runs = {tenant: ServedRun(folder, governance) for tenant, folder in folders.items()}
+    runs = {tenant: ServedRun(place) for tenant, place in places.items()}
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
         for run in runs.values():
             run.open()
+        if tenants is not None:
+            tenants.sizes = lambda: {tenant: run.record.size for tenant, run in runs.items()}
+            await tenants.open()
         yield
         for run in runs.values():
             await run.close()
+        if tenants is not None:
+            await tenants.close()
 
     app = FastAPI(
         title="HTFI",
@@ -63,6 +74,7 @@ def create_app(folders: Mapping[str, Path], governance: Path | None = None) -> F
         openapi_url="/v1/openapi.json",
     )
     app.state.runs = runs
+    app.state.tenants = tenants
     add_problems(app)
     shapes = [*ANSWERS, *QUESTIONS]
     for group in (governance_routes, news_routes, quarantine_routes, order_routes, node_routes):
@@ -73,8 +85,12 @@ def create_app(folders: Mapping[str, Path], governance: Path | None = None) -> F
     app.include_router(record_routes.router, prefix="/v1")
     app.include_router(streams.router, prefix="/v1")
     app.include_router(ask_routes.router, prefix="/v1")
+    app.include_router(session_routes.router, prefix="/v1")
+    app.include_router(usage_routes.router, prefix="/v1")
     app.include_router(tiles.router)
-    app.add_middleware(BrowserRules)
+    if tenants is not None:
+        app.add_middleware(CallerIdentity, tenants=tenants, page_paths=page_paths())
+    app.add_middleware(BrowserRules, names=(*_NAMES, *(() if tenants is None else tenants.config.names)))
     app.add_api_route(
         "/v1/health",
         _health,
@@ -86,6 +102,12 @@ def create_app(folders: Mapping[str, Path], governance: Path | None = None) -> F
     return app
 
 
+def page_paths() -> list[str]:
+    """The paths of the page's files."""
+    page = Path(__file__).with_name("page")
+    return ["/", *(f"/{one.relative_to(page).as_posix()}" for one in page.rglob("*") if one.is_file())]
+
+
 class BrowserRules:
     """What browsers may do: pages of other sites nothing, ours no script, style or address but its own.
 
@@ -93,8 +115,8 @@ class BrowserRules:
     our own page or by a program, which sends no Origin.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, names: Sequence[str] = _NAMES) -> None:
+        self._app, self._names = app, frozenset(names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
@@ -113,10 +135,9 @@ class BrowserRules:
         host = headers.get(b"host", b"").decode("latin-1")
         origin = headers.get(b"origin", b"").decode("latin-1")
         is_ours = not origin or origin.partition("://")[2] == host
-        if host.rpartition(":")[0] not in _NAMES and host not in _NAMES:
-            answer = problem(
-                421, f"the service has no name {host[:100]!r}: ask 127.0.0.1", instance=scope["path"]
-            )
+        if host.rpartition(":")[0] not in self._names and host not in self._names:
+            detail = f"the service has no name {host[:100]!r}: ask 127.0.0.1, or add it to its names"
+            answer = problem(421, detail, instance=scope["path"])
             await answer(scope, receive, send)
         elif scope["type"] == "websocket" and not is_ours:
             await problem(403, f"{origin[:100]!r} may not open this", instance=scope["path"])(
@@ -127,6 +148,12 @@ class BrowserRules:
 
 
 async def _health(request: Request) -> Response:
+    if caller_of(request) is NOBODY:  # a probe has no key, and gets no figures
+        runs: dict[str, ServedRun] = request.app.state.runs
+        is_well = all(run.record.failure is None for run in runs.values())
+        response = json_response(Health("ok" if is_well else "failed", "", False, 0, 0))
+        response.status_code = 200 if is_well else 503
+        return response
     record = record_of(request)
     is_well = record.failure is None
     response = json_response(

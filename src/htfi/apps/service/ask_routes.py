@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from htfi.apps.service.bodies import read_body
 from htfi.apps.service.callers import Scope, needs
+from htfi.apps.service.metering import meter
 from htfi.apps.service.schema import JSON, gives, takes
 from htfi.apps.service.served_run import run_of
 from htfi.client.bodies import ForecastQuestion, PostedForecasts, ScenarioQuestion
@@ -27,11 +28,13 @@ async def forecast_bars(request: Request) -> Response:
     body = await read_body(request, ForecastQuestion)
     if len(body.bars) > MAX_BARS:
         raise InvalidInput(f"{len(body.bars):,} bars are more than {MAX_BARS:,}: post the newest")
-    return Response(await run_of(request).worker.ask("forecast", body), HTTPStatus.OK, media_type=JSON)
+    answer = await run_of(request).worker.ask("forecast", body, meter(request))
+    return Response(answer, HTTPStatus.OK, media_type=JSON)
 
 
 @router.post("/scenarios", summary="What if", openapi_extra=takes(ScenarioQuestion), responses=gives(None))
 async def scenario(request: Request) -> Response:
     """What they do to each series and to a book, beside today's forecast: the figures of `htfi scenario --json`."""
     body = await read_body(request, ScenarioQuestion)
-    return Response(await run_of(request).worker.ask("scenario", body), HTTPStatus.OK, media_type=JSON)
+    answer = await run_of(request).worker.ask("scenario", body, meter(request))
+    return Response(answer, HTTPStatus.OK, media_type=JSON)

@@ -2,39 +2,36 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 from starlette.requests import HTTPConnection
 
 from htfi.domain.errors import AccessDenied
-
-
-class Scope(StrEnum):
-    """What a caller may do on the run of its tenant."""
-
-    READ = "read"  # what the run has recorded, and what stands beside it
-    ASK = "ask"  # have something worked out: posted bars, scenarios
-    GENERATE = "generate"  # have a language model write or encode
-    NEWS = "news"  # hand in news
-    ACT = "act"  # stop, re-enable, approve, admit; cancel orders
-    ADMIN = "admin"  # tenants, keys, quotas
+from htfi.tenancy.scopes import ApiScope as Scope
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One that was identified. The tenant "" is that of a service without keys."""
+    """One that was identified. The tenant "" is that of a service without keys; `key` is its id in usage.
+
+    `person` is whom it stands for in a directory of people; empty for nobody.
+    """
 
     tenant: str
     name: str
     scopes: frozenset[Scope]
+    key: str = ""
+    person: str = ""
 
 
 LOCAL = Caller("", "local user", frozenset(Scope))
+NOBODY = Caller("", "nobody", frozenset())  # what a path that anybody may ask is asked by
 
 
 def caller_of(connection: HTTPConnection) -> Caller:
     """Who asks; on a service without keys whoever can reach it."""
-    caller: Caller = connection.scope.get("caller", LOCAL)
+    caller: Caller | None = connection.scope.get("caller")
+    if caller is None:
+        return LOCAL if getattr(connection.app.state, "tenants", None) is None else NOBODY
     return caller
 
 

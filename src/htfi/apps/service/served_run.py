@@ -1,7 +1,5 @@
 """The run that a caller asks about: its record as it is read, and the process that works things out on it."""
 
-from pathlib import Path
-
 from starlette.requests import HTTPConnection
 
 from htfi.apps.service.bounded_threads import BoundedThreads
@@ -11,6 +9,7 @@ from htfi.apps.service.problems import NotFound
 from htfi.apps.service.worker import AnswerProcess
 from htfi.wiring.service.answered_requests import AnsweredRequests
 from htfi.wiring.service.nodes import NodesReader
+from htfi.wiring.service.run_process import RunPlace
 from htfi.wiring.service.submitted_news import SubmittedNews
 from htfi.wiring.trading import OrderBookReader
 
@@ -19,10 +18,11 @@ _MAX_WAITING = 64
 
 
 class ServedRun:
-    """One run's folder, while the service is up; `governance` is the folder that the run goes by, if there is one."""
+    """One run's folder, while the service is up."""
 
-    def __init__(self, folder: Path, governance: Path | None = None) -> None:
-        self.folder, self.governance = folder, governance
+    def __init__(self, place: RunPlace) -> None:
+        folder = self.folder = place.folder
+        self.governance = place.governance
         self.record = LiveRecord(folder)
         self.worker = AnswerProcess(folder)
         self.files = BoundedThreads("files", _NUM_READERS, _MAX_WAITING)
