@@ -153,6 +153,10 @@ class BrowserRules:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
+        names = [name for name, _ in scope["headers"]]
+        if names.count(b"host") > 1:
+            await problem(400, "the request names two hosts", instance=scope["path"])(scope, receive, send)
+            return
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")
         origin = headers.get(b"origin", b"").decode("latin-1")

@@ -1,5 +1,6 @@
 """The process that answers: uvicorn on one address, until a signal ends it."""
 
+import resource
 import signal
 import socket
 import sys
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from htfi.apps.service.app import create_app
+from htfi.apps.service.http_protocol import BoundedHttpProtocol
 from htfi.apps.service.served_run import ServedRun
 from htfi.apps.service.tenants import Tenants
 from htfi.wiring.service.run_process import RunPlace
@@ -26,10 +28,12 @@ def serve(
 ) -> None:
     """Answer for each tenant's run until SIGINT or SIGTERM."""
     sys.setswitchinterval(_SWITCH_S)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is an open file
     app = create_app(places, tenants, telemetry)
     proxies = () if tenants is None else tenants.config.proxies
     config = uvicorn.Config(
-        app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",
+        app, loop="uvloop", http=BoundedHttpProtocol, ws="websockets-sansio", lifespan="on", log_level="warning",
         access_log=False, proxy_headers=bool(proxies), forwarded_allow_ips=list(proxies),
         server_header=False, timeout_graceful_shutdown=_GRACE_S, timeout_keep_alive=30, ws_max_size=1 << 16,
     )  # fmt: skip
