@@ -5,7 +5,6 @@ import socket
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import uvicorn
 
@@ -13,6 +12,7 @@ from htfi.apps.service.app import create_app
 from htfi.apps.service.served_run import ServedRun
 from htfi.apps.service.tenants import Tenants
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.wiring.service.run_process import RunPlace
 from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -44,14 +44,14 @@ def listen_at(address: str, *, is_open: bool = False) -> socket.socket:
 
 
 def serve(
-    folders: Mapping[str, Path],
+    places: Mapping[str, RunPlace],
     listening: socket.socket,
     tenants: Tenants | None = None,
     telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
 ) -> None:
     """Answer for each tenant's run until SIGINT or SIGTERM."""
     sys.setswitchinterval(_SWITCH_S)
-    app = create_app(folders, tenants, telemetry)
+    app = create_app(places, tenants, telemetry)
     proxies = () if tenants is None else tenants.config.proxies
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",

@@ -13,6 +13,7 @@ from htfi.tenancy.keys import StoredKey, make_key, parse_key
 from htfi.tenancy.ports import TenantStore
 from htfi.tenancy.quotas import Quota
 from htfi.tenancy.scopes import ApiScope
+from htfi.wiring.service.run_process import RunPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,12 @@ class ServiceFolder:
     folder: Path
     config: ServiceConfig
 
-    def runs(self) -> Mapping[str, Path]:
-        """The run's folder of each tenant."""
-        return {name: self.folder / one.run for name, one in self.config.tenants.items()}
+    def runs(self) -> Mapping[str, RunPlace]:
+        """Where the run of each tenant is."""
+        return {
+            name: RunPlace(self.folder / one.run, self.folder / one.governance if one.governance else None)
+            for name, one in self.config.tenants.items()
+        }
 
     def check_tenant(self, tenant: str) -> None:
         """Raises: InvalidInput where there is none of that name."""
