@@ -5,7 +5,6 @@ from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
-import nats
 from nats.aio.client import Client
 from nats.errors import AuthorizationError, Error
 from nats.js import JetStreamContext
@@ -47,7 +46,11 @@ class NatsConnection:
     def open(self) -> None:
         """Raises: BusUnavailable."""
         self._loop = self._loop or asyncio.new_event_loop()
-        self.run(self._connect())
+        try:
+            self.run(self._connect())
+        except BaseException:
+            self.close()
+            raise
 
     def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         """What the work gives. Raises: BusUnavailable, InvalidInput where the stream is not there."""
@@ -88,7 +91,8 @@ class NatsConnection:
         async def note(error: Exception) -> None:
             self._trouble = str(error)
 
-        self._client = await nats.connect(  # pyright: ignore[reportUnknownMemberType] - untyped options
+        self._client = Client()
+        await self._client.connect(  # pyright: ignore[reportUnknownMemberType] - untyped options
             self.address.server,
             name="htfi",
             allow_reconnect=False,
