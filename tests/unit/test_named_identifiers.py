@@ -64,7 +64,6 @@ FOREIGN = {
     "NATS_KEY": "a variable of the command nats",
     "max_bytes": "a bound of a JetStream stream",
     "max_payload": "a bound of nats-server",
-    "sync_interval": "a setting of nats-server",
     "BRK.B": "a symbol with a dot",
     "htfi.decisions.SYMBOL.INTERVAL": "a subject of NATS",
     "PREFIX.deleted": "a subject of NATS",

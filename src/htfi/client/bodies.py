@@ -2,6 +2,8 @@
 
 import msgspec
 
+from htfi.tenancy.usage import UsageRow
+
 
 class Horizon(msgspec.Struct, frozen=True):
     """A horizon's distribution: quantiles of the log return, and of the price, at the forecast's levels."""
@@ -132,6 +134,26 @@ class ScenarioQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     draws: int = 4_000
 
 
+class GivenKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A key or token, to begin a session with."""
+
+    key: str
+
+
+class SessionBody(msgspec.Struct, frozen=True):
+    """Who asks."""
+
+    tenant: str
+    name: str
+    scopes: list[str]
+
+
+class UsagePage(msgspec.Struct, frozen=True):
+    """Rows by day and key; those with an empty key state the decisions of the run."""
+
+    items: list[UsageRow]
+
+
 class Problem(msgspec.Struct, frozen=True):
     """Why a request was not answered (RFC 9457)."""
 
@@ -142,5 +164,7 @@ class Problem(msgspec.Struct, frozen=True):
     instance: str = ""
 
 
-ANSWERS = (SeriesPage, ForecastPage, PostedForecasts, ExplanationBody, Health, ChartBody)
-QUESTIONS = (ForecastQuestion, ScenarioQuestion)
+ANSWERS = (
+    SeriesPage, ForecastPage, PostedForecasts, ExplanationBody, Health, ChartBody, SessionBody, UsagePage,
+)  # fmt: skip
+QUESTIONS = (ForecastQuestion, ScenarioQuestion, GivenKey)
