@@ -63,9 +63,8 @@ def test_each_item_is_used_repeated_or_held_back_as_news_of_any_feed(
     assert [(one["status"], one["reason"]) for one in answer.json()["items"]] == [
         ("accepted", ""), ("accepted", ""), ("accepted", ""), ("refused", "missing_field"), ("refused", "bad_time"),
     ]  # fmt: skip
-    run.give(1)
-    run.wait_for(len(run.lines()) + 1)
-    run.give(2)  # the items entered between the bars
+    run.advance(2)
+    run.advance(2)  # the items entered between the bars
     used = item_once(service, "n1", lambda found: found["status"] == "used")
     repeated = item_once(service, "n2", lambda found: found["status"] == "deduplicated")
     held = item_once(service, "n3", lambda found: found["status"] == "quarantined")
@@ -122,8 +121,7 @@ def test_run_that_resumes_or_is_repeated_comes_to_the_same_record(tmp_path: Path
             assert time.monotonic() < end
             run.give(1)
             time.sleep(0.1)
-        run.give(2)
-        run.wait_for(len(run.lines()) + 1)
+        run.advance(2)
         run.process.kill()
         run.process.communicate()
         num_days = run.num_days
