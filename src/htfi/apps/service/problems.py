@@ -15,6 +15,9 @@ from htfi.domain.errors import (
     IntegrityError,
     InvalidInput,
     MissingExtra,
+    NotFound,
+    ServiceBusy,
+    TooLong,
 )
 from htfi.wiring.approvals import UnknownQuestion
 from htfi.wiring.quarantine import UnknownItem
@@ -22,18 +25,6 @@ from htfi.wiring.service.answered_requests import KeyReused, RequestUnderWay, To
 from htfi.wiring.trading import NoOrders
 
 MEDIA_TYPE = "application/problem+json"
-
-
-class NotFound(HtfiError):
-    """What a path names is not there."""
-
-
-class ServiceBusy(HtfiError):
-    """More is asked than the service answers at once."""
-
-
-class TooLong(HtfiError):
-    """An answer took longer than it may."""
 
 
 class BodyTooLarge(HtfiError):

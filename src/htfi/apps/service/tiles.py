@@ -4,10 +4,11 @@ import re
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from htfi.apps.service.callers import Scope, needs
-from htfi.apps.service.problems import NotFound
+from htfi.apps.service.callers import needs
 from htfi.apps.service.schema import gives
 from htfi.apps.service.served_run import record_of
+from htfi.domain.errors import NotFound
+from htfi.library.serving.callers import Scope
 
 router = APIRouter(dependencies=[Depends(needs(Scope.READ))])
 _INDEX = re.compile(r"(?:x[0-9]{3}/){0,6}[0-9]{3}(?:\.p/([0-9]{1,3}))?")
