@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from htfi.wiring.ledger import open_ledger_readonly
 from metered_run import OPENMETRICS, MeteredRun, bar_rows, scrape
 from otlp_receiver import Manner, OtlpReceiver
@@ -121,3 +123,33 @@ def test_a_collector_that_hangs_costs_no_decision(tmp_path: Path) -> None:
         run.end()
         assert receiver.num_requests >= 1
         assert receiver.spans == []
+
+
+def test_a_run_without_telemetry_loads_none_of_its_libraries(tmp_path: Path) -> None:
+    (tmp_path / "prices.csv").write_text(
+        "ts,symbol,close\n" + "".join(f"2024-01-{day:02}T21:00:00Z,AAA,{100 + day}\n" for day in range(1, 29))
+    )
+    words = ["run", str(tmp_path / "prices.csv"), "--out", str(tmp_path / "run"), "--plain", "--no-report"]
+    program = (
+        "import sys; from htfi.apps.cli.main import cli; cli(sys.argv[1:], standalone_mode=False); "
+        "names = ('prometheus_client', 'opentelemetry', 'htfi.adapters.log_lines', 'htfi.adapters.probes'); "
+        "print([name for name in names if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+@pytest.mark.slow
+def test_the_samples_root_is_the_same_with_all_of_it_on(tmp_path: Path) -> None:
+    with OtlpReceiver() as receiver:
+        telemetry = ["--metrics", "127.0.0.1:0", "--traces", receiver.url, "--trace-ratio", "1"]
+        telemetry += ["--log", str(tmp_path / "log")]
+        for name, options in (("on", telemetry), ("off", [])):
+            words = ["run", "--out", str(tmp_path / name), "--plain", "--no-report", *options]
+            subprocess.run(
+                [sys.executable, "-m", "htfi", *words], capture_output=True, timeout=120, check=True
+            )
+        assert len(receiver.spans) > 1000
+    assert ledger_of(tmp_path / "on") == ledger_of(tmp_path / "off")

@@ -99,13 +99,27 @@ def test_a_reader_whose_dictionary_changes_costs_its_own_values_alone() -> None:
     registry = MetricsRegistry()
     registry.counter(catalogue.NEWS).add(2, "pass")
 
+    num_tries = 0
+
     def changing():
+        nonlocal num_tries
+        num_tries += 1
         yield catalogue.EVENTS, (), 1.0
         raise RuntimeError("dictionary changed size during iteration")
 
+    def changing_once():
+        yield catalogue.FILLS, (), float(num_tries)
+        if num_tries % 2:
+            yield from changing()
+
     registry.read_from(changing)
+    registry.read_from(changing_once)
     registry.read_from(lambda: [(catalogue.STOPS, (), 3.0)])
-    assert [family.spec.name for family in registry.collect()] == ["htfi_news_items_total", "htfi_stops"]
+    assert [family.spec.name for family in registry.collect()] == [
+        "htfi_fills",
+        "htfi_news_items_total",
+        "htfi_stops",
+    ]
 
 
 def test_metrics_are_named_by_convention() -> None:

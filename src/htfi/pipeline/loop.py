@@ -295,6 +295,7 @@ class DecisionLoop:
         self.telemetry.begin()
         point_decided = self.decide(point)
         if point_decided is None:
+            self.telemetry.leave()
             return
         columns, contexts, decided = point_decided
         first = self.recorder.record_all(decided)

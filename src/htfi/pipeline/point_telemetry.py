@@ -51,6 +51,9 @@ class PointTelemetry(ReadingTelemetry):
     def mark(self, stage: Stage) -> None:
         """A step of the point in hand has ended."""
 
+    def leave(self) -> None:
+        """No series of the point has history enough: nothing is decided."""
+
     def end(
         self,
         columns: "PointColumns",
@@ -132,6 +135,9 @@ class MeasuredPoints(PointTelemetry):
                 self._stages.clear()
         self._is_open = True
         self._began_ns = self._last_ns = self._clock()
+
+    def leave(self) -> None:
+        self._is_open, self._trace = False, None
 
     def mark(self, stage: Stage) -> None:
         if not self._is_open:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from htfi.telemetry.catalogue import MetricSpec
 
 OTHER = "other"
+_NUM_TRIES = 3
 
 LabelValues = tuple[str, ...]
 Reading = tuple[MetricSpec, LabelValues, float]
@@ -158,8 +159,10 @@ class MetricsRegistry:
 
 
 def _read(reader: Reader) -> list[Reading]:
-    """A reader's values; none where what it reads changes under it: the next collection reads it again."""
-    try:
-        return list(reader())
-    except RuntimeError:  # a dictionary that changed its size
-        return []
+    """A reader's values; none where what it reads changed under it each time that it was tried."""
+    for _ in range(_NUM_TRIES):
+        try:
+            return list(reader())
+        except RuntimeError:  # a dictionary that changed its size
+            continue
+    return []

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from typing import cast
 from urllib.parse import urlsplit
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -44,17 +45,7 @@ class SpanExport:
             raise InvalidInput("the address for traces is not one: write http://HOST:PORT")
         path = "" if parts.path.endswith("/v1/traces") else "/v1/traces"
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # a receiver that is down is counted
-        self._offset_ns = utc_ns - clock_ns
-        self._sent = _CountedExporter(
-            OTLPSpanExporter(endpoint=endpoint.rstrip("/") + path, timeout=_TIMEOUT_S)
-        )
-        self._queue = BatchSpanProcessor(
-            self._sent,
-            max_queue_size=MAX_QUEUED_SPANS,
-            schedule_delay_millis=_SEND_EVERY_MS,
-            max_export_batch_size=_BATCH_SPANS,
-        )
-        self._resource = Resource(
+        resource = Resource(
             {
                 "service.name": service,
                 "service.version": version,
@@ -62,7 +53,18 @@ class SpanExport:
                 "process.pid": os.getpid(),
             }
         )
-        self._scope = InstrumentationScope("htfi", version)
+        self._sent = _CountedExporter(
+            OTLPSpanExporter(endpoint=endpoint.rstrip("/") + path, timeout=_TIMEOUT_S),
+            resource,
+            InstrumentationScope("htfi", version),
+            utc_ns - clock_ns,
+        )
+        self._queue = BatchSpanProcessor(
+            self._sent,
+            max_queue_size=MAX_QUEUED_SPANS,
+            schedule_delay_millis=_SEND_EVERY_MS,
+            max_export_batch_size=_BATCH_SPANS,
+        )
         self._num_queued = self._num_dropped = 0
 
     def __call__(self, span: Span) -> None:
@@ -70,7 +72,7 @@ class SpanExport:
             self._num_dropped += 1
             return
         self._num_queued += 1
-        self._queue.on_end(self._readable(span))
+        self._queue.on_end(cast(ReadableSpan, _QueuedSpan(span)))
 
     def readings(self) -> Iterator[Reading]:
         """What became of the spans so far; those that wait are neither."""
@@ -82,6 +84,48 @@ class SpanExport:
         ending = threading.Thread(target=self._queue.shutdown, daemon=True)
         ending.start()
         ending.join(_CLOSE_S)
+
+
+def open_span_export(endpoint: str, service: str, version: str) -> SpanExport:
+    """An export of spans whose instants are those of `time.monotonic_ns`."""
+    return SpanExport(endpoint, service, version, time.monotonic_ns(), time.time_ns())
+
+
+class _QueuedSpan:
+    """A span in the SDK's queue, which asks whether it is sampled; the sender's thread makes of it what is sent."""
+
+    __slots__ = ("span",)
+
+    context = OtelContext(1, 1, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+
+
+class _CountedExporter(SpanExporter):
+    """Sends queued spans, in the SDK's thread, and counts what became of them."""
+
+    def __init__(
+        self, inner: SpanExporter, resource: Resource, scope: InstrumentationScope, offset_ns: int
+    ) -> None:
+        self._inner, self._resource, self._scope, self._offset_ns = inner, resource, scope, offset_ns
+        self.num_taken = self.num_sent = self.num_failed = 0
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.num_taken += len(spans)
+        try:
+            queued = cast(Sequence[_QueuedSpan], spans)
+            result = self._inner.export([self._readable(each.span) for each in queued])
+        except Exception:  # noqa: BLE001 - whatever the receiver does, it is counted and the run goes on
+            result = SpanExportResult.FAILURE
+        if result is SpanExportResult.SUCCESS:
+            self.num_sent += len(spans)
+        else:
+            self.num_failed += len(spans)
+        return result
+
+    def shutdown(self) -> None:
+        self._inner.shutdown()
 
     def _readable(self, span: Span) -> ReadableSpan:
         parent = None
@@ -98,34 +142,6 @@ class SpanExport:
             end_time=span.end_ns + self._offset_ns,
             instrumentation_scope=self._scope,
         )
-
-
-def open_span_export(endpoint: str, service: str, version: str) -> SpanExport:
-    """An export of spans whose instants are those of `time.monotonic_ns`."""
-    return SpanExport(endpoint, service, version, time.monotonic_ns(), time.time_ns())
-
-
-class _CountedExporter(SpanExporter):
-    """Counts what became of the spans that the SDK's thread sends."""
-
-    def __init__(self, inner: SpanExporter) -> None:
-        self._inner = inner
-        self.num_taken = self.num_sent = self.num_failed = 0
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        self.num_taken += len(spans)
-        try:
-            result = self._inner.export(spans)
-        except Exception:  # noqa: BLE001 - whatever the receiver does, it is counted and the run goes on
-            result = SpanExportResult.FAILURE
-        if result is SpanExportResult.SUCCESS:
-            self.num_sent += len(spans)
-        else:
-            self.num_failed += len(spans)
-        return result
-
-    def shutdown(self) -> None:
-        self._inner.shutdown()
 
 
 def _context(of: SpanContext, is_remote: bool = False) -> OtelContext:

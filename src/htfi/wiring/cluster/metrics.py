@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from htfi.decoding.link.server.server import ServerMetrics
     from htfi.scheduling.health.node import NodeMonitor
 
+_MAX_PEERS = 64  # each has a value for every state
 _STATE_NAMES = {
     PeerState.UNKNOWN: "unknown",
     PeerState.HEALTHY: "healthy",
@@ -33,8 +34,8 @@ def log_peer(log: EventLog, change: PeerChange) -> None:
 
 
 def peer_readings(monitor: "NodeMonitor") -> Iterator[Reading]:
-    """State and round trips of every peer."""
-    for peer in monitor.peers():
+    """State and round trips of the first peers."""
+    for peer in monitor.peers()[:_MAX_PEERS]:
         figures = monitor.figures(peer)
         for state, name in _STATE_NAMES.items():
             yield catalogue.PEER_STATE, (peer, name), float(figures.state is state)
