@@ -1,13 +1,12 @@
 """`htfi service backup` and `restore`, done to a service that is read, streamed and posted to while its run goes on."""
 
 import json
-import os
 import shutil
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,7 +46,7 @@ def service(*words: str | Path) -> Result:
 
 
 @pytest.fixture(scope="module")
-def backups(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backups]:
+def backups(tmp_path_factory: pytest.TempPathFactory) -> Backups:
     place = tmp_path_factory.mktemp("backups")
     folder = place / "service"
     folder.mkdir()
@@ -61,7 +60,9 @@ def backups(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backups]:
             second = service("backup", folder, place / "with", "--with-keys")
             load.wait()
         run.advance(5)
-    yield Backups(folder, place / "without", place / "with", key, (first, second), load.num_answers, load.failed)
+    return Backups(
+        folder, place / "without", place / "with", key, (first, second), load.num_answers, load.failed
+    )
 
 
 class Load:
@@ -98,7 +99,9 @@ class Load:
         def post(client: httpx.Client) -> httpx.Response:
             number = self.num_answers["post"]
             item = {"id": f"n{number}", "headline": f"ACME opens plant number {number}", "symbols": ["ACME"]}
-            return client.post("/v1/news", json={"items": [item]}, headers={"Idempotency-Key": f"post-{number}"})
+            return client.post(
+                "/v1/news", json={"items": [item]}, headers={"Idempotency-Key": f"post-{number}"}
+            )
 
         self._repeat("post", post)
 
@@ -174,8 +177,9 @@ def test_restored_run_goes_on_with_its_key_and_is_refused_without(backups: Backu
     for one, backup in zip(folders, (backups.with_keys, backups.without_keys), strict=True):
         assert service("restore", backup, one).exit_code == 0
     num_before = len(journal(folders[0] / "acme"))
-    with LiveRun(folders[0] / "acme", num_days=num_before + 20) as run:
+    with LiveRun(folders[0] / "acme", num_days=90) as run:
         run.advance(5)
+        run.end()
     assert len(journal(folders[0] / "acme")) > num_before
     assert verify(folders[0] / "acme").exit_code == 0
     command = [sys.executable, "-m", "htfi", "run", "--map", str(tmp_path / "with/live.toml")]
@@ -238,7 +242,7 @@ def test_altered_backup_is_refused_and_leaves_nothing(backups: Backups, tmp_path
     assert said.exit_code != 0
     assert words in str(said.exception)
     assert isinstance(said.exception, HtfiError)
-    assert os.listdir(tmp_path) == ["changed"]
+    assert [one.name for one in tmp_path.iterdir()] == ["changed"]
 
 
 def test_folder_that_holds_something_is_refused(backups: Backups, tmp_path: Path) -> None:

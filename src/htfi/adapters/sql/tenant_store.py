@@ -1,5 +1,6 @@
 """Keys and usage in a database. Implements tenancy's port on SQLite and PostgreSQL alike."""
 
+import secrets
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from htfi.tenancy.scopes import ApiScope
 from htfi.tenancy.usage import Usage, UsageKey
 
 _WAIT_S = 5.0  # for another's write, for a server that does not answer
+_OLD = "tenant = :tenant AND day < :day"
 _DAYS = "day BETWEEN :first AND :last"
 
 
@@ -134,6 +136,28 @@ class SqlTenantStore:
                 {} if tenant is None else {"tenant": tenant},
             ).all()
         return {(row[0], row[1]): row[2] for row in rows}
+
+    def num_old_usage(self, tenant: str, before_day: int) -> int:
+        """How many rows of usage are of earlier days."""
+        with self.reading() as connection:
+            return connection.execute(
+                text(f"SELECT count(*) FROM usage WHERE {_OLD}"), {"tenant": tenant, "day": before_day}
+            ).scalar_one()
+
+    def delete_usage(self, tenant: str, before_day: int, at_ns: int, by: str, why: str) -> int:
+        """Delete rows of earlier days; how many. The order is recorded with it, in one transaction."""
+        with self.writing() as connection:
+            where = {"tenant": tenant, "day": before_day}
+            num = connection.execute(text(f"DELETE FROM usage WHERE {_OLD}"), where).rowcount
+            if num:
+                connection.execute(
+                    text(
+                        "INSERT INTO deletions (id, at_ns, tenant, what, before_day, num_rows, ordered_by, why)"
+                        " VALUES (:id, :at, :tenant, 'usage', :day, :num, :by, :why)"
+                    ),
+                    where | {"id": secrets.token_hex(8), "at": at_ns, "num": num, "by": by, "why": why},
+                )
+            return num
 
     def close(self) -> None:
         self._engine.dispose()

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from htfi.apps.cli.service.operation import backup, restore
+from htfi.apps.cli.service.operation import backup, migrate, restore, retention
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY, NS_PER_S, format_ns
 from htfi.tenancy.quotas import Quota
@@ -48,8 +48,8 @@ def command() -> None:
     """
 
 
-command.add_command(backup)
-command.add_command(restore)
+for one in (backup, restore, migrate, retention):
+    command.add_command(one)
 
 
 @command.group("keys", short_help="API keys: add, list, revoke.")
