@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.files import write_atomically
 from htfi.narrative.encoding import compiled
+from htfi.narrative.encoding.products import row_products, token_products
 
 Floats = NDArray[np.float32]
 
@@ -148,19 +149,14 @@ def _head_logits(
     """
     ends = np.cumsum([len(one) for one in states], dtype=np.intp)
     width, num_seen = token_weights.shape
-    seen: Floats = np.empty((ends[-1] if len(ends) else 0, num_seen), np.float32)  # [sum of T, S]
-    start = 0
-    for one, end in zip(states, ends.tolist(), strict=True):
-        np.matmul(clip_finite(one), token_weights, out=seen[start:end])
-        start = end
+    seen = token_products([clip_finite(one) for one in states], token_weights, num_seen)  # [sum of T, S]
     seen += token_biases
     np.tanh(seen, out=seen)
     weighed: Floats = np.empty((len(points), width + 2 * num_seen), np.float32)
     weighed[:, :width] = clip_finite(points)
     _pool(seen, ends, weighed[:, width:])
     logits: Floats = np.empty((len(points), scale.shape[1]), np.float32)
-    for row, out in zip(weighed, logits, strict=True):
-        np.matmul(row, scale, out=out)
+    row_products(weighed, scale, logits)
     return logits
 
 
