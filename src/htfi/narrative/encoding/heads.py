@@ -122,22 +122,23 @@ class Head:
         rows = (
             _head_logits(points, states, self.token_weights, self.token_biases, self.weights) + self.bias
         ).astype(np.float64)
-        for place, of_text in enumerate(words):
-            rows[place] += self.cue_logits(of_text)
+        rows += self.cue_logits(words)
         return softmax(rows / self.temperature)
 
-    def cue_logits(self, words: Sequence[int]) -> Floats:
-        """The sum of the weights of known cues, [labels], by the root of their number."""
+    def cue_logits(self, texts: Sequence[Sequence[int]]) -> Floats:
+        """The sum of the weights of the known cues of each text, [n, labels], by the root of their number."""
+        found: Floats = np.zeros((len(texts), len(self.labels)), np.float32)
         if not len(self.cue_hashes):
-            return np.zeros(len(self.labels), np.float32)
-        if compiled.cues is not None:
-            found: Floats = np.empty(len(self.labels), np.float32)
-            compiled.cues.weigh(self.cue_hashes, self.cue_weights, tuple(words), found)
             return found
-        hashes = np.array(words, dtype=np.uint32)
-        places = np.minimum(np.searchsorted(self.cue_hashes, hashes), len(self.cue_hashes) - 1)
-        places = places[self.cue_hashes[places] == hashes]
-        return np.add.reduce(self.cue_weights[places], axis=0) / np.float32(max(1, len(places)) ** 0.5)
+        if compiled.cues is not None:
+            compiled.cues.weigh(self.cue_hashes, self.cue_weights, [tuple(words) for words in texts], found)
+            return found
+        for words, row in zip(texts, found, strict=True):
+            hashes = np.array(words, dtype=np.uint32)
+            places = np.minimum(np.searchsorted(self.cue_hashes, hashes), len(self.cue_hashes) - 1)
+            places = places[self.cue_hashes[places] == hashes]
+            row[:] = np.add.reduce(self.cue_weights[places], axis=0) / np.float32(max(1, len(places)) ** 0.5)
+        return found
 
 
 def _head_logits(
@@ -216,8 +217,7 @@ class Heads:
         start = 0
         for name, head in self.heads.items():
             end = start + len(head.labels)
-            logits = np.array([head.cue_logits(of_text) for of_text in words]).reshape(len(words), -1)
-            probabilities[name] = softmax((rows[:, start:end] + logits) / head.temperature)
+            probabilities[name] = softmax((rows[:, start:end] + head.cue_logits(words)) / head.temperature)
             start = end
         return probabilities
 
