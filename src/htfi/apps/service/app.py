@@ -1,6 +1,6 @@
 """The service's web application: routes over the record of one run, errors as problems, the page."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,15 +10,29 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from htfi import __version__
-from htfi.apps.service import ask_routes, record_routes, streams, tiles
-from htfi.apps.service.chart import ChartBody
-from htfi.apps.service.live_record import LiveRecord
+from htfi.apps.service import (
+    ask_routes,
+    governance_routes,
+    news_routes,
+    node_routes,
+    order_routes,
+    quarantine_routes,
+    record_routes,
+    session_routes,
+    streams,
+    tiles,
+    usage_routes,
+)
+from htfi.apps.service.callers import NOBODY, caller_of
+from htfi.apps.service.identity import CallerIdentity
 from htfi.apps.service.problems import add_problems, problem
-from htfi.apps.service.record_routes import json_response, record_of
-from htfi.apps.service.representations import SHAPES, Health
+from htfi.apps.service.record_routes import json_response
 from htfi.apps.service.schema import add_schemas, gives
-from htfi.apps.service.worker import AnswerProcess, ForecastQuestion, ScenarioQuestion
+from htfi.apps.service.served_run import ServedRun, record_of
+from htfi.apps.service.tenants import Tenants
+from htfi.client.bodies import ANSWERS, QUESTIONS, Health
 from htfi.wiring.service.record import is_followed_run_live
+from htfi.wiring.service.run_process import RunPlace
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = (
@@ -31,16 +45,25 @@ _HEADERS = (
 )
 
 
-def create_app(folder: Path) -> FastAPI:
-    """The application that serves the run in a folder; it follows the run while it is up."""
-    record, worker = LiveRecord(folder), AnswerProcess(folder)
+def create_app(places: Mapping[str, RunPlace], tenants: Tenants | None = None) -> FastAPI:
+    """The application that serves a run's folder for each tenant; it follows the runs while it is up.
+
+    Without keys, where no tenants are given, there is one: "".
+    """
+    runs = {tenant: ServedRun(place) for tenant, place in places.items()}
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
-        record.open()
+        for run in runs.values():
+            run.open()
+        if tenants is not None:
+            tenants.sizes = lambda: {tenant: run.record.size for tenant, run in runs.items()}
+            await tenants.open()
         yield
-        await record.close()
-        await worker.close()
+        for run in runs.values():
+            await run.close()
+        if tenants is not None:
+            await tenants.close()
 
     app = FastAPI(
         title="HTFI",
@@ -50,14 +73,24 @@ def create_app(folder: Path) -> FastAPI:
         redoc_url=None,
         openapi_url="/v1/openapi.json",
     )
-    app.state.record, app.state.worker = record, worker
+    app.state.runs = runs
+    app.state.tenants = tenants
     add_problems(app)
-    add_schemas(app, (*SHAPES, ChartBody, ForecastQuestion, ScenarioQuestion))
+    shapes = [*ANSWERS, *QUESTIONS]
+    for group in (governance_routes, news_routes, quarantine_routes, order_routes, node_routes):
+        shapes += group.SHAPES
+        app.include_router(group.readers, prefix="/v1")
+        app.include_router(group.router, prefix="/v1")
+    add_schemas(app, shapes)
     app.include_router(record_routes.router, prefix="/v1")
     app.include_router(streams.router, prefix="/v1")
     app.include_router(ask_routes.router, prefix="/v1")
+    app.include_router(session_routes.router, prefix="/v1")
+    app.include_router(usage_routes.router, prefix="/v1")
     app.include_router(tiles.router)
-    app.add_middleware(BrowserRules)
+    if tenants is not None:
+        app.add_middleware(CallerIdentity, tenants=tenants, page_paths=page_paths())
+    app.add_middleware(BrowserRules, names=(*_NAMES, *(() if tenants is None else tenants.config.names)))
     app.add_api_route(
         "/v1/health",
         _health,
@@ -69,6 +102,12 @@ def create_app(folder: Path) -> FastAPI:
     return app
 
 
+def page_paths() -> list[str]:
+    """The paths of the page's files."""
+    page = Path(__file__).with_name("page")
+    return ["/", *(f"/{one.relative_to(page).as_posix()}" for one in page.rglob("*") if one.is_file())]
+
+
 class BrowserRules:
     """What browsers may do: pages of other sites nothing, ours no script, style or address but its own.
 
@@ -76,8 +115,8 @@ class BrowserRules:
     our own page or by a program, which sends no Origin.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, names: Sequence[str] = _NAMES) -> None:
+        self._app, self._names = app, frozenset(names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
@@ -92,10 +131,9 @@ class BrowserRules:
         host = headers.get(b"host", b"").decode("latin-1")
         origin = headers.get(b"origin", b"").decode("latin-1")
         is_ours = not origin or origin.partition("://")[2] == host
-        if host.rpartition(":")[0] not in _NAMES and host not in _NAMES:
-            answer = problem(
-                421, f"the service has no name {host[:100]!r}: ask 127.0.0.1", instance=scope["path"]
-            )
+        if host.rpartition(":")[0] not in self._names and host not in self._names:
+            detail = f"the service has no name {host[:100]!r}: ask 127.0.0.1, or add it to its names"
+            answer = problem(421, detail, instance=scope["path"])
             await answer(scope, receive, send)
         elif scope["type"] == "websocket" and not is_ours:
             await problem(403, f"{origin[:100]!r} may not open this", instance=scope["path"])(
@@ -106,6 +144,12 @@ class BrowserRules:
 
 
 async def _health(request: Request) -> Response:
+    if caller_of(request) is NOBODY:  # a probe has no key, and gets no figures
+        runs: dict[str, ServedRun] = request.app.state.runs
+        is_well = all(run.record.failure is None for run in runs.values())
+        response = json_response(Health("ok" if is_well else "failed", "", False, 0, 0))
+        response.status_code = 200 if is_well else 503
+        return response
     record = record_of(request)
     is_well = record.failure is None
     response = json_response(

@@ -4,21 +4,23 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
-from htfi.apps.service.chart import ChartBody, chart_of
+from htfi.apps.service.callers import Scope, needs
+from htfi.apps.service.chart import chart_of
 from htfi.apps.service.live_record import LiveRecord
 from htfi.apps.service.problems import NotFound
-from htfi.apps.service.representations import (
+from htfi.apps.service.representations import explanation_of, forecast_of
+from htfi.apps.service.schema import JSON, gives
+from htfi.apps.service.served_run import record_of
+from htfi.client.bodies import (
+    ChartBody,
     ExplanationBody,
     ForecastBody,
     ForecastPage,
     SeriesBody,
     SeriesPage,
-    explanation_of,
-    forecast_of,
 )
-from htfi.apps.service.schema import JSON, gives
 from htfi.domain.errors import InvalidInput
 from htfi.wiring.service.record import RecordedLine, ServedRecordReader
 
@@ -26,16 +28,10 @@ MAX_PAGE = 500
 _SCAN = 1_024  # entries looked at in one step of a search backwards
 _MAX_SCANNED = 50_000  # entries that one request looks at
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(needs(Scope.READ))])
 Symbol = Annotated[str, Query(max_length=200, description="only decisions on this series or symbol")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 Before = Annotated[int | None, Query(ge=0, le=2**62, description="entries before this index")]
-
-
-def record_of(request: Request) -> LiveRecord:
-    """The record that the app serves."""
-    record: LiveRecord = request.app.state.record
-    return record
 
 
 def json_response(body: Any, headers: dict[str, str] | None = None) -> Response:

@@ -7,18 +7,10 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from htfi.client.bodies import Problem
+
 JSON = "application/json"
 _REF = "#/components/schemas/{name}"
-
-
-class Problem(msgspec.Struct, frozen=True):
-    """Why a request was not answered (RFC 9457)."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    instance: str = ""
 
 
 def takes(shape: type[msgspec.Struct]) -> dict[str, Any]:

@@ -3,14 +3,16 @@
 import signal
 import socket
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import uvicorn
 
 from htfi.apps.service.app import create_app
+from htfi.apps.service.served_run import ServedRun
+from htfi.apps.service.tenants import Tenants
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.wiring.service.run_process import RunPlace
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _BACKLOG = 4_096
@@ -18,13 +20,13 @@ _SWITCH_S = 0.0005  # at Python's own 5 ms an answer waits that long for the thr
 _GRACE_S = 5  # for answers under way when the service ends
 
 
-def listen_at(address: str) -> socket.socket:
-    """A listening socket at HOST:PORT of the loopback. Raises: InvalidInput, DependencyUnavailable."""
+def listen_at(address: str, *, is_open: bool = False) -> socket.socket:
+    """A listening socket at HOST:PORT; of the loopback unless open. Raises: InvalidInput, DependencyUnavailable."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise InvalidInput(f"--listen {address}: write HOST:PORT, such as 127.0.0.1:8350")
-    if host not in _LOOPBACK:
+    if not is_open and host not in _LOOPBACK:
         raise InvalidInput(
             f"--listen {address}: without keys the service answers this machine alone: 127.0.0.1:{port}"
         )
@@ -40,16 +42,23 @@ def listen_at(address: str) -> socket.socket:
     return found
 
 
-def serve(folder: Path, listening: socket.socket) -> None:
-    """Answer until SIGINT or SIGTERM."""
+def serve(places: Mapping[str, RunPlace], listening: socket.socket, tenants: Tenants | None = None) -> None:
+    """Answer for each tenant's run until SIGINT or SIGTERM."""
     sys.setswitchinterval(_SWITCH_S)
-    app = create_app(folder)
+    app = create_app(places, tenants)
+    proxies = () if tenants is None else tenants.config.proxies
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",
-        access_log=False,
+        access_log=False, proxy_headers=bool(proxies), forwarded_allow_ips=list(proxies),
         server_header=False, timeout_graceful_shutdown=_GRACE_S, timeout_keep_alive=30, ws_max_size=1 << 16,
     )  # fmt: skip
-    _EndingServer(config, app.state.record.end_streams).run(sockets=[listening])
+
+    def end_streams() -> None:
+        runs: dict[str, ServedRun] = app.state.runs
+        for run in runs.values():
+            run.record.end_streams()
+
+    _EndingServer(config, end_streams).run(sockets=[listening])
 
 
 class _EndingServer(uvicorn.Server):

@@ -5,17 +5,18 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request, WebSocket, WebSocketDisconnect
+from fastapi import APIRouter, Depends, Header, Query, Request, WebSocket, WebSocketDisconnect
 from fastapi.responses import StreamingResponse
 
+from htfi.apps.service.callers import Scope, needs
 from htfi.apps.service.live_record import LiveRecord
-from htfi.apps.service.record_routes import record_of
+from htfi.apps.service.served_run import record_of
 from htfi.domain.errors import HtfiError, InvalidInput
 
 _KEEP_ALIVE_S = 15.0
 _GOING_AWAY, _INTERNAL = 1001, 1011
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(needs(Scope.READ))])
 From = Annotated[int | None, Query(alias="from", ge=0, le=2**62, description="index of the first decision")]
 
 
@@ -36,7 +37,7 @@ async def stream(
 @router.websocket("/ws")
 async def websocket(socket: WebSocket) -> None:
     """The same lines, each a text message; `from` in the query names the first index."""
-    record: LiveRecord = socket.app.state.record
+    record = record_of(socket)
     text = socket.query_params.get("from")
     if text is not None and not text.isdecimal():
         await socket.close(1008, "from: write the index of the first decision")

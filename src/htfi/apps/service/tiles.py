@@ -2,12 +2,13 @@
 
 import re
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
+from htfi.apps.service.callers import Scope, needs
 from htfi.apps.service.problems import NotFound
-from htfi.apps.service.record_routes import record_of
+from htfi.apps.service.served_run import record_of
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(needs(Scope.READ))])
 _INDEX = re.compile(r"(?:x[0-9]{3}/){0,6}[0-9]{3}(?:\.p/([0-9]{1,3}))?")
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 _WIDTH = 256

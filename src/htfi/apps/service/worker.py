@@ -8,6 +8,7 @@ up those who read, and none can hold the worker for ever.
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
@@ -16,39 +17,16 @@ from typing import Any, BinaryIO, Literal
 
 import msgspec
 
+from htfi.apps.service.metering import Meter
 from htfi.apps.service.problems import ServiceBusy, TooLong, status_of
-from htfi.apps.service.representations import PostedForecasts, forecast_of_decision
+from htfi.apps.service.representations import forecast_of_decision
+from htfi.client.bodies import ForecastQuestion, PostedForecasts, ScenarioQuestion
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
 
 MAX_WAITING = 16
 ANSWER_S = 60.0
 _HEAD = 8  # bytes of a frame's length
 _MAX_FRAME = 256 << 20
-
-
-class ForecastQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Prices to forecast from, oldest first or not: rows with a time and a close at least."""
-
-    bars: list[dict[str, str | float | int | None]]
-    symbol: str | None = None
-    interval: str | None = None
-    horizons: list[int] | None = None
-    news: list[dict[str, str | float | int | list[str] | None]] | None = None
-
-
-class ScenarioQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What if: shocks, headlines, macro surprises or stresses, on a book of positions in money."""
-
-    shocks: list[str] = msgspec.field(default_factory=list[str])
-    headlines: list[str] = msgspec.field(default_factory=list[str])
-    on: list[str] = msgspec.field(default_factory=list[str])
-    macro: list[str] = msgspec.field(default_factory=list[str])
-    stresses: list[str] = msgspec.field(default_factory=list[str])
-    positions: dict[str, float] | None = None
-    horizon: int | None = None
-    interval: str | None = None
-    seed: int = 0
-    draws: int = 4_000
 
 
 class _Question(msgspec.Struct, frozen=True):
@@ -60,6 +38,7 @@ class _Answer(msgspec.Struct, frozen=True):
     body: msgspec.Raw = msgspec.Raw(b"null")
     problem: str = ""
     status: int = 200
+    cpu_s: float = 0.0  # that the process used for it
 
 
 class WorkerFailed(DependencyUnavailable):
@@ -75,8 +54,8 @@ class AnswerProcess:
         self._turn = asyncio.Lock()
         self._num_waiting = 0
 
-    async def ask(self, kind: Literal["forecast", "scenario"], body: msgspec.Struct) -> bytes:
-        """The answer as JSON. Raises: ServiceBusy, TooLong, WorkerFailed, and what the question is refused for."""
+    async def ask(self, kind: Literal["forecast", "scenario"], body: msgspec.Struct, meter: Meter) -> bytes:
+        """The answer as JSON; what it took is metered. Raises: ServiceBusy, TooLong, WorkerFailed, RefusedByWorker."""
         if self._num_waiting >= MAX_WAITING:
             raise ServiceBusy(f"{MAX_WAITING} questions wait already: ask again in a while")
         question = msgspec.json.encode(_Question(kind, msgspec.Raw(msgspec.json.encode(body))))
@@ -84,6 +63,7 @@ class AnswerProcess:
         try:
             async with self._turn:
                 answer = await self._answer(question)
+                meter.add(cpu_s=answer.cpu_s)
         finally:
             self._num_waiting -= 1
         if answer.problem:
@@ -173,6 +153,7 @@ def _work(folder: Path, questions: BinaryIO, answers: BinaryIO) -> None:
         "scenario": (ScenarioQuestion, lambda body: answer_scenario(folder, body)),
     }
     while len(head := questions.read(_HEAD)) == _HEAD:
+        before_s = time.process_time()
         question = msgspec.json.decode(questions.read(int.from_bytes(head, "big")), type=_Question)
         shape, answer = kinds[question.kind]
         try:
@@ -180,6 +161,7 @@ def _work(folder: Path, questions: BinaryIO, answers: BinaryIO) -> None:
             found = _Answer(msgspec.Raw(msgspec.json.encode(body)))
         except HtfiError as error:
             found = _Answer(problem=str(error), status=status_of(error))
+        found = msgspec.structs.replace(found, cpu_s=time.process_time() - before_s)
         content = msgspec.json.encode(found)
         answers.write(len(content).to_bytes(_HEAD, "big") + content)
         answers.flush()

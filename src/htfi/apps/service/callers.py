@@ -1,0 +1,46 @@
+"""Who asks: a tenant's caller with scopes, which a request carries from the moment it is identified."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.requests import HTTPConnection
+
+from htfi.domain.errors import AccessDenied
+from htfi.tenancy.scopes import ApiScope as Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One that was identified. The tenant "" is that of a service without keys; `key` is its id in usage.
+
+    `person` is whom it stands for in a directory of people; empty for nobody.
+    """
+
+    tenant: str
+    name: str
+    scopes: frozenset[Scope]
+    key: str = ""
+    person: str = ""
+
+
+LOCAL = Caller("", "local user", frozenset(Scope))
+NOBODY = Caller("", "nobody", frozenset())  # what a path that anybody may ask is asked by
+
+
+def caller_of(connection: HTTPConnection) -> Caller:
+    """Who asks; on a service without keys whoever can reach it."""
+    caller: Caller | None = connection.scope.get("caller")
+    if caller is None:
+        return LOCAL if getattr(connection.app.state, "tenants", None) is None else NOBODY
+    return caller
+
+
+def needs(scope: Scope) -> Callable[[HTTPConnection], None]:
+    """A dependency of routes. Raises: AccessDenied where the caller has not the scope."""
+
+    def check(connection: HTTPConnection) -> None:
+        caller = caller_of(connection)
+        if scope not in caller.scopes:
+            raise AccessDenied(f"{caller.name} of tenant {caller.tenant!r} has not the scope {scope!r}")
+
+    return check
