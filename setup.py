@@ -198,7 +198,7 @@ def of_texts(folder: Path, name: str) -> Extension:
     return Extension(
         f"{package}.{name}",
         [source := str(folder / f"{name}.pyx")],
-        depends=[source, *map(str, folder.glob("*.pxd"))],
+        depends=[source, *map(str, [*folder.glob("*.pxd"), *folder.glob("*.h")])],
         extra_compile_args=EXACT,
     )
 
@@ -242,7 +242,7 @@ setup(
                 typed(FORECASTING, "garch_core"),
                 learning(),
                 of_texts(TOKENIZER, "word_pieces_core"),
-                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core")),
+                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core", "products_core")),
                 *(
                     of_texts(SANITISING, name)
                     for name in ("disguise_core", "similarity_core", "wording_core")
