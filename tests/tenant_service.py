@@ -11,8 +11,8 @@ from service_process import ServiceProcess
 SCOPES = "read,ask,generate,news,act,admin"
 
 
-def record_run(folder: Path, symbols: tuple[str, ...], num_days: int = 40) -> None:
-    """A run's folder with decisions on these symbols."""
+def record_run(folder: Path, symbols: tuple[str, ...], base: float = 100.0, num_days: int = 40) -> None:
+    """A run's folder with decisions on these symbols, prices near `base`."""
     bars = [
         {
             "date": f"2024-{1 + day // 28:02}-{1 + day % 28:02}",

@@ -90,10 +90,11 @@ def command(
 def _serve_tenants(folder: Path, address: str, settings_file: Path | None, pace: float | None) -> None:
     from htfi.apps.service.server import listen_at, serve
     from htfi.apps.service.tenants import Tenants
-    from htfi.wiring.service.tenants import open_store, read_service
+    from htfi.wiring.service.tenants import open_issuers, open_store, read_service
 
     service = read_service(folder)
-    tenants = Tenants(service.config, open_store(service))
+    store = open_store(service)
+    tenants = Tenants(service.config, store, open_issuers(service))
     listening = listen_at(address)
     runs = service.runs()
     with ExitStack() as closing:

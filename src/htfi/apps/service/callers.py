@@ -21,6 +21,7 @@ class Caller:
     scopes: frozenset[Scope]
     key: str = ""
     person: str = ""
+    is_by_token: bool = False
 
 
 LOCAL = Caller("", "local user", frozenset(Scope))

@@ -60,9 +60,7 @@ class CallerIdentity:
         now_ns = time.time_ns()
         try:
             given = credentials_of(scope)
-            if given.bearer is not None:
-                await self._tenants.look_for(given.bearer)
-            caller = self._identified(scope, given, method, now_ns)
+            caller = await self._identified(scope, given, method, now_ns)
         except AccessDenied as denied:
             if path != HEALTH_PATH:
                 await _refuse(denied, scope, receive, send)
@@ -82,9 +80,9 @@ class CallerIdentity:
         else:
             await self._app(scope, receive, _counting(send, account, now_ns))
 
-    def _identified(self, scope: Scope, given: Credentials, method: str, now_ns: int) -> Caller:
+    async def _identified(self, scope: Scope, given: Credentials, method: str, now_ns: int) -> Caller:
         if given.bearer is not None:
-            return self._tenants.caller_of(given.bearer, address_of(scope), now_ns)
+            return await self._tenants.identify(given.bearer, address_of(scope), now_ns)
         if given.cookie is None:
             raise AccessDenied("say who asks: Authorization: Bearer KEY (docs/tenants.md)")
         check_same_site(given, method, scope["type"] == "websocket")
