@@ -4,8 +4,7 @@ import csv
 import io
 import json
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from websockets.typing import Origin, Subprotocol
 
 from htfi.tenancy.config import SERVICE_FILE
 from service_process import ServiceProcess
-from tenant_service import bearer, issue, record_run, serve_tenants, service_command
+from tenant_service import bearer, issue, record_run, serve_tenants, service_command, until
 
 SECRET_PRICE = 987_654.0  # no other run has a figure that begins so
 SECRET = re.compile(rb"9876[0-9]{2}|BETTER")
@@ -54,13 +53,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         until(lambda: made.get("/v1/health", acme).json()["num_series"] == 1)
         until(lambda: made.get("/v1/health", beta).json()["num_series"] == 2)
         yield made
-
-
-def until(is_so: Callable[[], bool], seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.02)
 
 
 def problem_of(answer: httpx.Response, status: int) -> str:

@@ -52,6 +52,12 @@ Examples:
     metavar="HOST:PORT",
     help="Where to answer; port 0 takes any.",
 )
+@click.option(
+    "--certificate", type=click.Path(path_type=Path, dir_okay=False), help="Chain in PEM: answer by TLS."
+)
+@click.option(
+    "--key", "private_key", type=click.Path(path_type=Path, dir_okay=False), help="Its private key."
+)
 @settings_option
 @pace_option
 def command(
@@ -60,6 +66,8 @@ def command(
     service_folder: Path | None,
     folder: Path,
     address: str,
+    certificate: Path | None,
+    private_key: Path | None,
     settings_file: Path | None,
     pace: float | None,
 ) -> None:
@@ -72,8 +80,13 @@ def command(
     if service_folder is not None:
         if files or follow is not None:
             raise InvalidInput("--service names the runs in its service.toml: leave files and --follow out")
-        _serve_tenants(service_folder, address, settings_file, pace)
+        if (certificate is None) != (private_key is None):
+            raise InvalidInput("--certificate and --key belong together: give both")
+        tls = None if certificate is None or private_key is None else (certificate, private_key)
+        _serve_tenants(service_folder, address, tls, settings_file, pace)
         return
+    if certificate is not None or private_key is not None:
+        raise InvalidInput("--certificate and --key are for a service with keys: give --service DIR")
     from htfi.apps.service.server import listen_at, serve
 
     if follow is not None and files:
@@ -87,15 +100,20 @@ def command(
         serve({"": served}, listening)
 
 
-def _serve_tenants(folder: Path, address: str, settings_file: Path | None, pace: float | None) -> None:
-    from htfi.apps.service.server import listen_at, serve
+def _serve_tenants(
+    folder: Path, address: str, tls: tuple[Path, Path] | None, settings_file: Path | None, pace: float | None
+) -> None:
+    from htfi.apps.service.certificate import ServerCertificate
+    from htfi.apps.service.server import check_address, listen_at, serve
     from htfi.apps.service.tenants import Tenants
     from htfi.wiring.service.tenants import open_issuers, open_store, read_service
 
     service = read_service(folder)
     store = open_store(service)
     tenants = Tenants(service.config, store, open_issuers(service))
-    listening = listen_at(address)
+    certificate = None if tls is None else ServerCertificate(*tls)
+    listening = listen_at(address, is_open=True)
+    check_address(listening.getsockname()[0], service.config, has_certificate=certificate is not None)
     runs = service.runs()
     with ExitStack() as closing:
         for name, tenant in service.config.tenants.items():
@@ -103,8 +121,8 @@ def _serve_tenants(folder: Path, address: str, settings_file: Path | None, pace:
                 files = [one if one == "sample" else str(folder / one) for one in tenant.files]
                 settings = folder / tenant.settings if tenant.settings else settings_file
                 closing.callback(_started(files, settings, pace, runs[name]).stop)
-        _say_ready(listening, f"{len(runs)} tenants of {folder}")
-        serve(runs, listening, tenants)
+        _say_ready(listening, f"{len(runs)} tenants of {folder}", is_secure=certificate is not None)
+        serve(runs, listening, tenants, certificate)
 
 
 def _started(files: Sequence[str], settings: Path | None, pace: float | None, folder: Path) -> "RunProcess":
@@ -118,6 +136,6 @@ def _started(files: Sequence[str], settings: Path | None, pace: float | None, fo
     return RunProcess(arguments, folder, lambda line: click.echo(f"htfi: {line}", err=True))
 
 
-def _say_ready(listening: socket.socket, what: str) -> None:
+def _say_ready(listening: socket.socket, what: str, *, is_secure: bool = False) -> None:
     host, port = listening.getsockname()[:2]
-    click.echo(f"htfi: http://{host}:{port} is ready: {what}")
+    click.echo(f"htfi: http{'s' if is_secure else ''}://{host}:{port} is ready: {what}")

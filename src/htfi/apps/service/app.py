@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from htfi import __version__
 from htfi.apps.service import ask_routes, record_routes, session_routes, streams, tiles, usage_routes
+from htfi.apps.service.answer_turns import AnswerTurns
 from htfi.apps.service.callers import NOBODY, caller_of
 from htfi.apps.service.identity import CallerIdentity
 from htfi.apps.service.problems import add_problems, problem
@@ -37,7 +38,8 @@ def create_app(folders: Mapping[str, Path], tenants: Tenants | None = None) -> F
 
     Without keys, where no tenants are given, there is one: "".
     """
-    runs = {tenant: ServedRun(folder) for tenant, folder in folders.items()}
+    turns = AnswerTurns({} if tenants is None else tenants.weights)
+    runs = {tenant: ServedRun(folder, tenant, turns) for tenant, folder in folders.items()}
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from starlette.requests import HTTPConnection
 
+from htfi.apps.service.answer_turns import AnswerTurns
 from htfi.apps.service.callers import caller_of
 from htfi.apps.service.live_record import LiveRecord
 from htfi.apps.service.problems import NotFound
@@ -13,10 +14,10 @@ from htfi.apps.service.worker import AnswerProcess
 class ServedRun:
     """One run's folder, while the service is up."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, tenant: str = "", turns: AnswerTurns | None = None) -> None:
         self.folder = folder
         self.record = LiveRecord(folder)
-        self.worker = AnswerProcess(folder)
+        self.worker = AnswerProcess(folder, tenant, turns)
 
     def open(self) -> None:
         """In the running event loop. Raises: as `LiveRecord.open`."""

@@ -10,13 +10,16 @@ from pathlib import Path
 import uvicorn
 
 from htfi.apps.service.app import create_app
+from htfi.apps.service.certificate import ServerCertificate
 from htfi.apps.service.served_run import ServedRun
 from htfi.apps.service.tenants import Tenants
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.tenancy.config import ServiceConfig
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _BACKLOG = 4_096
 _SWITCH_S = 0.0005  # at Python's own 5 ms an answer waits that long for the thread that follows the record
+_TICKS_A_LOOK = 10  # of the server, a tenth of a second each
 _GRACE_S = 5  # for answers under way when the service ends
 
 
@@ -42,8 +45,22 @@ def listen_at(address: str, *, is_open: bool = False) -> socket.socket:
     return found
 
 
-def serve(folders: Mapping[str, Path], listening: socket.socket, tenants: Tenants | None = None) -> None:
-    """Answer for each tenant's run until SIGINT or SIGTERM."""
+def check_address(host: str, config: ServiceConfig, *, has_certificate: bool) -> None:
+    """Keys go over the network encrypted, or not at all. Raises: InvalidInput."""
+    if host not in _LOOPBACK and not has_certificate and not config.proxies:
+        raise InvalidInput(
+            f"--listen {host}: keys would be sent in clear: give --certificate and --key, "
+            "or name the proxies that end TLS in service.toml"
+        )
+
+
+def serve(
+    folders: Mapping[str, Path],
+    listening: socket.socket,
+    tenants: Tenants | None = None,
+    certificate: ServerCertificate | None = None,
+) -> None:
+    """Answer for each tenant's run until SIGINT or SIGTERM; SIGHUP reads the certificate again."""
     sys.setswitchinterval(_SWITCH_S)
     app = create_app(folders, tenants)
     proxies = () if tenants is None else tenants.config.proxies
@@ -51,6 +68,7 @@ def serve(folders: Mapping[str, Path], listening: socket.socket, tenants: Tenant
         app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",
         access_log=False, proxy_headers=bool(proxies), forwarded_allow_ips=list(proxies),
         server_header=False, timeout_graceful_shutdown=_GRACE_S, timeout_keep_alive=30, ws_max_size=1 << 16,
+        ssl_context_factory=None if certificate is None else lambda _, __: certificate.context,
     )  # fmt: skip
 
     def end_streams() -> None:
@@ -58,21 +76,28 @@ def serve(folders: Mapping[str, Path], listening: socket.socket, tenants: Tenant
         for run in runs.values():
             run.record.end_streams()
 
-    _EndingServer(config, end_streams).run(sockets=[listening])
+    _EndingServer(config, end_streams, certificate).run(sockets=[listening])
 
 
 class _EndingServer(uvicorn.Server):
     """Ends streams before it waits for connections; a signal that ends it is not raised again."""
 
-    def __init__(self, config: uvicorn.Config, end_streams: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        end_streams: Callable[[], None],
+        certificate: ServerCertificate | None,
+    ) -> None:
         super().__init__(config)
-        self._end_streams = end_streams
+        self._end_streams, self._certificate = end_streams, certificate
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         before = {
             number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)
         }
+        if self._certificate is not None:
+            before[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._read_certificate)
         try:
             yield
         finally:
@@ -82,3 +107,12 @@ class _EndingServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._end_streams()
         await super().shutdown(sockets)
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._certificate is not None and counter % _TICKS_A_LOOK == 0:
+            self._certificate.reload_if_changed()
+        return await super().on_tick(counter)
+
+    def _read_certificate(self, *_: object) -> None:
+        assert self._certificate is not None
+        self._certificate.reload_or_say()

@@ -21,7 +21,7 @@ from htfi.domain.errors import AccessDenied, DependencyUnavailable, InvalidInput
 from htfi.domain.time import NS_PER_S
 from htfi.tenancy.accounts import UsageAccount, UsageAccounts, UsageBatch
 from htfi.tenancy.claims import UnknownSigningKey
-from htfi.tenancy.config import ServiceConfig
+from htfi.tenancy.config import WEIGHTS, ServiceConfig
 from htfi.tenancy.guesses import FailedAttempts
 from htfi.tenancy.keys import StoredKey, is_same_key, parse_key
 from htfi.tenancy.ports import TenantStore
@@ -57,7 +57,7 @@ class _Session(NamedTuple):
     until_ns: int
 
 
-class _Turn(NamedTuple):
+class _Exchange(NamedTuple):
     totals: Mapping[UsageKey, Usage]
     day: int
     changed: tuple[int, list[StoredKey]] | None
@@ -86,6 +86,11 @@ class Tenants:
         self._known_sizes: dict[tuple[str, int], int] = {}
         self._is_failing = False
         self._looked_s = 0.0
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Of each tenant's turns, by its priority class."""
+        return {name: WEIGHTS[one.priority] for name, one in self.config.tenants.items()}
 
     async def open(self) -> None:
         """Raises: DependencyUnavailable."""
@@ -209,10 +214,10 @@ class Tenants:
         if turn.changed is not None:
             self._take_keys(*turn.changed)
 
-    def _exchange(self, store: TenantStore, batch: UsageBatch | None, day: int) -> _Turn:
+    def _exchange(self, store: TenantStore, batch: UsageBatch | None, day: int) -> _Exchange:
         if batch is not None:
             store.add_usage(self._server, batch)
-        return _Turn(store.usage(day, day), day, _changed_keys(store, self._version))
+        return _Exchange(store.usage(day, day), day, _changed_keys(store, self._version))
 
     def _take_keys(self, version: int, keys: list[StoredKey]) -> None:
         self._version, self._keys = version, {}
