@@ -263,7 +263,9 @@ def open_run(
         if pace is not None:
             feed = PacedFeed(feed, pace, time.monotonic_ns, time.sleep)
         released = AdmissionsFile(folder, releases)
-        feed = OperatorFeed(feed, held, released, time.monotonic_ns, saved.feed if saved else None)
+        feed = operators = OperatorFeed(
+            feed, held, released, time.monotonic_ns, saved.feed if saved else None
+        )
         live = feed.progress() is None
         if live or with_orders:  # the time of the next item is unknown, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)
@@ -298,6 +300,7 @@ def open_run(
             mark_key_id="" if mark_key is None else mark_key.id,
         )
         loop.recorder.subscribes_again = with_orders
+        operators.is_repeating = lambda: loop.recorder.cursor.is_replaying
         if orders is not None:
             orders.trader.follow_dependence(loop.components.forecaster.surprises)
         news = loop.components.news

@@ -4,15 +4,12 @@ import socket
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.options import pace_option, settings_option
+from htfi.apps.options import governance_option, pace_option, settings_option
 from htfi.domain.errors import InvalidInput, require_extra
-
-if TYPE_CHECKING:
-    from htfi.wiring.service.run_process import RunProcess
+from htfi.wiring.service.run_process import RunPlace, RunProcess
 
 EPILOG = """\b
 Examples:
@@ -60,6 +57,7 @@ Examples:
 )
 @settings_option
 @pace_option
+@governance_option
 def command(
     files: tuple[str, ...],
     follow: Path | None,
@@ -70,16 +68,19 @@ def command(
     private_key: Path | None,
     settings_file: Path | None,
     pace: float | None,
+    governance: Path | None,
 ) -> None:
     """Answer programs and people over HTTP, from the record of a run.
 
-    Without --follow a run of FILES (the embedded sample without any) is started beside it and ends with it. The
-    service only reads: what it shows is what the run has recorded and released.
+    Without --follow a run of FILES (the embedded sample without any) is started beside it and ends with it. What it
+    shows is what the run has recorded and released; what people ask for is left in the run's folder, for the run.
     """
     require_extra("htfi serve", "service", "fastapi", "uvicorn", "httptools", "uvloop")
     if service_folder is not None:
-        if files or follow is not None:
-            raise InvalidInput("--service names the runs in its service.toml: leave files and --follow out")
+        if files or follow is not None or governance is not None:
+            raise InvalidInput(
+                "--service names runs and governance in its service.toml: leave files, --follow, --governance out"
+            )
         if (certificate is None) != (private_key is None):
             raise InvalidInput("--certificate and --key belong together: give both")
         tls = None if certificate is None or private_key is None else (certificate, private_key)
@@ -92,11 +93,11 @@ def command(
     if follow is not None and files:
         raise InvalidInput("--follow serves a run that is there: leave the files out")
     listening = listen_at(address)
-    served = follow or folder
+    served = RunPlace(follow or folder, governance)
     with ExitStack() as closing:
         if follow is None:
             closing.callback(_started(files, settings_file, pace, served).stop)
-        _say_ready(listening, str(served))
+        _say_ready(listening, str(served.folder))
         serve({"": served}, listening)
 
 
@@ -125,15 +126,16 @@ def _serve_tenants(
         serve(runs, listening, tenants, certificate)
 
 
-def _started(files: Sequence[str], settings: Path | None, pace: float | None, folder: Path) -> "RunProcess":
-    from htfi.wiring.service.run_process import RunProcess
+def _started(files: Sequence[str], settings: Path | None, pace: float | None, place: RunPlace) -> RunProcess:
 
     arguments = [one for one in files if one != "sample"]
     if settings is not None:
         arguments += ["--settings", str(settings)]
     if pace is not None:
         arguments += ["--pace", str(pace)]
-    return RunProcess(arguments, folder, lambda line: click.echo(f"htfi: {line}", err=True))
+    if place.governance is not None:
+        arguments += ["--governance", str(place.governance)]
+    return RunProcess(arguments, place.folder, lambda line: click.echo(f"htfi: {line}", err=True))
 
 
 def _say_ready(listening: socket.socket, what: str, *, is_secure: bool = False) -> None:

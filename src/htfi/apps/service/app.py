@@ -10,7 +10,19 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from htfi import __version__
-from htfi.apps.service import ask_routes, record_routes, session_routes, streams, tiles, usage_routes
+from htfi.apps.service import (
+    ask_routes,
+    governance_routes,
+    news_routes,
+    node_routes,
+    order_routes,
+    quarantine_routes,
+    record_routes,
+    session_routes,
+    streams,
+    tiles,
+    usage_routes,
+)
 from htfi.apps.service.answer_turns import AnswerTurns
 from htfi.apps.service.callers import NOBODY, caller_of
 from htfi.apps.service.identity import CallerIdentity
@@ -21,6 +33,7 @@ from htfi.apps.service.served_run import ServedRun, record_of
 from htfi.apps.service.tenants import Tenants
 from htfi.client.bodies import ANSWERS, QUESTIONS, Health
 from htfi.wiring.service.record import is_followed_run_live
+from htfi.wiring.service.run_process import RunPlace
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = (
@@ -33,13 +46,13 @@ _HEADERS = (
 )
 
 
-def create_app(folders: Mapping[str, Path], tenants: Tenants | None = None) -> FastAPI:
+def create_app(places: Mapping[str, RunPlace], tenants: Tenants | None = None) -> FastAPI:
     """The application that serves a run's folder for each tenant; it follows the runs while it is up.
 
     Without keys, where no tenants are given, there is one: "".
     """
     turns = AnswerTurns({} if tenants is None else tenants.weights)
-    runs = {tenant: ServedRun(folder, tenant, turns) for tenant, folder in folders.items()}
+    runs = {tenant: ServedRun(place, tenant, turns) for tenant, place in places.items()}
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
@@ -65,7 +78,12 @@ def create_app(folders: Mapping[str, Path], tenants: Tenants | None = None) -> F
     app.state.runs = runs
     app.state.tenants = tenants
     add_problems(app)
-    add_schemas(app, (*ANSWERS, *QUESTIONS))
+    shapes = [*ANSWERS, *QUESTIONS]
+    for group in (governance_routes, news_routes, quarantine_routes, order_routes, node_routes):
+        shapes += group.SHAPES
+        app.include_router(group.readers, prefix="/v1")
+        app.include_router(group.router, prefix="/v1")
+    add_schemas(app, shapes)
     app.include_router(record_routes.router, prefix="/v1")
     app.include_router(streams.router, prefix="/v1")
     app.include_router(ask_routes.router, prefix="/v1")

@@ -17,6 +17,7 @@ from typing import TypeVar
 from htfi.apps.service.problems import NotFound
 from htfi.domain.errors import HtfiError
 from htfi.wiring.service.record import RecordedLine, RecordFollower, ServedRecordReader, ledger_size
+from htfi.wiring.service.submitted_news import MAX_USES, ItemUse
 
 _NUM_KEPT = 4_096  # newest lines
 _NUM_INDEXED = 20_000  # newest entries whose series are known from the start
@@ -42,6 +43,7 @@ class LiveRecord:
         self.series: dict[str, SeriesRecord] = {}
         self.size = 0  # the index of the next line
         self.failure: HtfiError | None = None
+        self.uses: dict[str, list[ItemUse]] = {}  # of posted news, the first decisions that knew of each
         self._kept: deque[bytes] = deque(maxlen=_NUM_KEPT)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="record reader")
         self._reader: ServedRecordReader | None = None
@@ -124,6 +126,8 @@ class LiveRecord:
             self.size = one.index + 1
             if not one.series:
                 continue
+            for name, use in one.posted:
+                self._note_use(name, use)
             known = self.series.get(one.series)
             if known is None:
                 known = self.series[one.series] = SeriesRecord()
@@ -131,6 +135,13 @@ class LiveRecord:
             if one.decision is not None:
                 known.newest, known.body = one, None
         self._wake()
+
+    def _note_use(self, name: str, use: ItemUse) -> None:
+        uses = self.uses.setdefault(name, [])
+        if len(uses) < MAX_USES:
+            uses.append(use)
+        if len(self.uses) > _NUM_INDEXED:
+            del self.uses[next(iter(self.uses))]
 
     def _fail(self, error: HtfiError) -> None:
         self.failure = error

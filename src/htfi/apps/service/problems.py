@@ -15,6 +15,10 @@ from htfi.domain.errors import (
     InvalidInput,
     MissingExtra,
 )
+from htfi.wiring.approvals import UnknownQuestion
+from htfi.wiring.quarantine import UnknownItem
+from htfi.wiring.service.answered_requests import KeyReused, RequestUnderWay, TooManyKeys
+from htfi.wiring.trading import NoOrders
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -36,6 +40,12 @@ class BodyTooLarge(HtfiError):
 
 
 _STATUS = {
+    NoOrders: HTTPStatus.NOT_FOUND,
+    UnknownQuestion: HTTPStatus.NOT_FOUND,
+    UnknownItem: HTTPStatus.NOT_FOUND,
+    KeyReused: HTTPStatus.UNPROCESSABLE_ENTITY,
+    RequestUnderWay: HTTPStatus.CONFLICT,
+    TooManyKeys: HTTPStatus.TOO_MANY_REQUESTS,
     InvalidInput: HTTPStatus.UNPROCESSABLE_ENTITY,
     AccessDenied: HTTPStatus.FORBIDDEN,
     IntegrityError: HTTPStatus.INTERNAL_SERVER_ERROR,

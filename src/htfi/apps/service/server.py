@@ -5,7 +5,6 @@ import socket
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import uvicorn
 
@@ -15,6 +14,7 @@ from htfi.apps.service.served_run import ServedRun
 from htfi.apps.service.tenants import Tenants
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.tenancy.config import ServiceConfig
+from htfi.wiring.service.run_process import RunPlace
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _BACKLOG = 4_096
@@ -55,14 +55,14 @@ def check_address(host: str, config: ServiceConfig, *, has_certificate: bool) ->
 
 
 def serve(
-    folders: Mapping[str, Path],
+    places: Mapping[str, RunPlace],
     listening: socket.socket,
     tenants: Tenants | None = None,
     certificate: ServerCertificate | None = None,
 ) -> None:
     """Answer for each tenant's run until SIGINT or SIGTERM; SIGHUP reads the certificate again."""
     sys.setswitchinterval(_SWITCH_S)
-    app = create_app(folders, tenants)
+    app = create_app(places, tenants)
     proxies = () if tenants is None else tenants.config.proxies
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",

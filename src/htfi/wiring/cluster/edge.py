@@ -43,6 +43,7 @@ from htfi.scheduling.health.node import NodeMonitor
 from htfi.scheduling.placement.edge_placer import EdgePlacer
 from htfi.scheduling.placement.planner import PlacementPlanner
 from htfi.wiring.cluster.control_requests import open_cluster_governance
+from htfi.wiring.cluster.node_status import NodeStatusBody, device_status, link_status, node_status_file
 from htfi.wiring.cluster.placement import PlannedPlacer
 from htfi.wiring.config import ClusterConfig, ClusterRole
 from htfi.wiring.models.readers import LazyGenerator, frontier_reader, in_full_precision, open_model_pair
@@ -199,6 +200,8 @@ def open_edge(
             name, cluster.clouds, cluster.leader_group, readers, generator, alone, places, watch, transport,
             health.lease_ms / 1e3, log,
         )  # fmt: skip
+        if folder is not None:
+            closing.enter_context(node_status_file(folder, lambda device: _status(edge, device)))
         if cluster.leader_group:
             watch.request_leadership(leader_role(cluster.leader_group))
             closing.callback(watch.resign, leader_role(cluster.leader_group))
@@ -208,6 +211,20 @@ def open_edge(
             )
         generator.wait_ready(FIRST_HEARTBEAT_MS / 1e3)
         yield edge
+
+
+def _status(edge: EdgeNode, device: DeviceMonitor) -> NodeStatusBody:
+    placed = dict(edge.placer.num_placed)
+    return NodeStatusBody(
+        edge.node,
+        time.time_ns(),
+        device_status(device),
+        [
+            link_status(name, edge.clouds.get(name), edge.monitor.figures(name), placed)
+            for name in sorted({*edge.clouds, *edge.monitor.peers()})
+        ],
+        sum(num for (cloud, _), num in placed.items() if not cloud),
+    )
 
 
 def _edge_readiness(edge: EdgeNode) -> ProbeResult:

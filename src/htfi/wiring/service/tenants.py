@@ -14,6 +14,7 @@ from htfi.tenancy.keys import StoredKey, make_key, parse_key
 from htfi.tenancy.ports import TenantStore
 from htfi.tenancy.quotas import Quota
 from htfi.tenancy.scopes import ApiScope
+from htfi.wiring.service.run_process import RunPlace
 
 if TYPE_CHECKING:
     from htfi.wiring.service.tokens import TokenIssuers
@@ -26,9 +27,12 @@ class ServiceFolder:
     folder: Path
     config: ServiceConfig
 
-    def runs(self) -> Mapping[str, Path]:
-        """The run's folder of each tenant."""
-        return {name: self.folder / one.run for name, one in self.config.tenants.items()}
+    def runs(self) -> Mapping[str, RunPlace]:
+        """Where the run of each tenant is."""
+        return {
+            name: RunPlace(self.folder / one.run, self.folder / one.governance if one.governance else None)
+            for name, one in self.config.tenants.items()
+        }
 
     def check_tenant(self, tenant: str) -> None:
         """Raises: InvalidInput where there is none of that name."""

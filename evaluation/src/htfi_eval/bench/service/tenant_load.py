@@ -26,7 +26,7 @@ class _Answers:
     statuses: Counter[str] = field(default_factory=Counter[str])
 
 
-class _Connection(asyncio.Protocol):
+class _TenantConnection(asyncio.Protocol):
     def __init__(self, request: bytes, answers: _Answers) -> None:
         self._request, self._answers = request, answers
         self._answer = bytearray()
@@ -91,16 +91,16 @@ async def load(
     }
 
 
-async def _connected(port: int, request: bytes, answers: _Answers, num: int) -> list[_Connection]:
+async def _connected(port: int, request: bytes, answers: _Answers, num: int) -> list[_TenantConnection]:
     loop = asyncio.get_running_loop()
     made = [
-        await loop.create_connection(lambda: _Connection(request, answers), "127.0.0.1", port)
+        await loop.create_connection(lambda: _TenantConnection(request, answers), "127.0.0.1", port)
         for _ in range(num)
     ]
     return [connection for _, connection in made]
 
 
-async def _paced(connections: list[_Connection], per_second: float, seconds: float) -> None:
+async def _paced(connections: list[_TenantConnection], per_second: float, seconds: float) -> None:
     loop = asyncio.get_running_loop()
     began = loop.time()
     for k in range(round(per_second * seconds)):
