@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
@@ -287,3 +287,20 @@ def test_flood_over_the_rate_is_refused_with_when_to_ask_again(served: Served) -
     assert int(refused[0].headers["retry-after"]) == 1
     assert "ratelimit" in answers[0].headers
     assert served.get("/v1/series", served.beta).status_code == 200
+
+
+def test_stream_and_websocket_end_with_their_key(served: Served) -> None:
+    key, key_id = issue(served.folder, "acme", "streams")
+    url = f"ws://127.0.0.1:{served.service.port}/v1/ws"
+    with (
+        connect(url, additional_headers=bearer(key)) as socket,
+        served.service.client.stream("GET", "/v1/stream", headers=bearer(key)) as stream,
+    ):
+        lines = stream.iter_lines()
+        assert next(lines).startswith("retry")
+        service_command(served.folder, "keys", "revoke", "acme", key_id)
+        assert [line for line in lines if line] == []  # it ends, though no decision comes
+        with pytest.raises(ConnectionClosedError) as closed:
+            socket.recv(10.0)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1008

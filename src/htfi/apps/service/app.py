@@ -32,6 +32,7 @@ from htfi.apps.service.schema import add_schemas, gives
 from htfi.apps.service.served_run import ServedRun, record_of
 from htfi.apps.service.tenants import Tenants
 from htfi.client.bodies import ANSWERS, QUESTIONS, Health
+from htfi.wiring.service.reading_rights import ReadingRights
 from htfi.wiring.service.record import is_followed_run_live
 from htfi.wiring.service.run_process import RunPlace
 
@@ -59,6 +60,7 @@ def create_app(places: Mapping[str, RunPlace], tenants: Tenants | None = None) -
         for run in runs.values():
             run.open()
         if tenants is not None:
+            tenants.rights = {tenant: ReadingRights(place) for tenant, place in places.items()}
             tenants.sizes = lambda: {tenant: run.record.size for tenant, run in runs.items()}
             await tenants.open()
         yield

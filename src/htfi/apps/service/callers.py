@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from starlette.requests import HTTPConnection
 
@@ -22,10 +23,28 @@ class Caller:
     key: str = ""
     person: str = ""
     is_by_token: bool = False
+    until_ns: int | None = None  # UTC, of a token
+    refusal: str = ""  # why scopes that the key has are withheld
 
 
 LOCAL = Caller("", "local user", frozenset(Scope))
 NOBODY = Caller("", "nobody", frozenset())  # what a path that anybody may ask is asked by
+
+
+class Unidentified(AccessDenied):
+    """What a request brings identifies nobody."""
+
+    status = HTTPStatus.UNAUTHORIZED
+
+
+class TooManyAttempts(AccessDenied):
+    """An address has given too many wrong keys."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+
+    def __init__(self, why: str, wait_ns: int) -> None:
+        super().__init__(why)
+        self.wait_ns = wait_ns
 
 
 def caller_of(connection: HTTPConnection) -> Caller:
@@ -42,6 +61,9 @@ def needs(scope: Scope) -> Callable[[HTTPConnection], None]:
     def check(connection: HTTPConnection) -> None:
         caller = caller_of(connection)
         if scope not in caller.scopes:
-            raise AccessDenied(f"{caller.name} of tenant {caller.tenant!r} has not the scope {scope!r}")
+            why = f": {caller.refusal}" if caller.refusal else ""
+            raise AccessDenied(
+                f"{caller.name} of tenant {caller.tenant!r} has not the scope {scope.value!r}{why}"
+            )
 
     return check

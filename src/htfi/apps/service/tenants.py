@@ -13,10 +13,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from http import HTTPStatus
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from htfi.apps.service.callers import Caller
+from htfi.apps.service.callers import Caller, TooManyAttempts, Unidentified
+from htfi.apps.service.held_requests import HeldRequests
 from htfi.domain.errors import AccessDenied, DependencyUnavailable, InvalidInput
 from htfi.domain.time import NS_PER_S
 from htfi.tenancy.accounts import UsageAccount, UsageAccounts, UsageBatch
@@ -26,7 +27,9 @@ from htfi.tenancy.guesses import FailedAttempts
 from htfi.tenancy.keys import StoredKey, is_same_key, parse_key
 from htfi.tenancy.ports import TenantStore
 from htfi.tenancy.quotas import Quota
+from htfi.tenancy.scopes import ApiScope
 from htfi.tenancy.usage import Usage, UsageKey, day_of
+from htfi.wiring.service.reading_rights import ReadingRights
 
 if TYPE_CHECKING:  # it needs the extra [tenants]
     from htfi.wiring.service.tokens import TokenIssuers
@@ -35,6 +38,7 @@ _TURN_S = 1.0
 _LOOK_S = 0.25  # between looks for a key that is not known
 _SESSION_NS = 12 * 3_600 * NS_PER_S
 _MAX_SESSIONS = 10_000
+_OF_RECORD = frozenset({ApiScope.READ, ApiScope.ASK})
 T = TypeVar("T")
 
 
@@ -75,6 +79,8 @@ class Tenants:
         )
         self.failed = FailedAttempts()
         self.sizes: Callable[[], Mapping[str, int]] = dict
+        self.held = HeldRequests()
+        self.rights: Mapping[str, ReadingRights] = {}
         self._store, self._tokens = store, tokens
         self._granted: OrderedDict[bytes, _Granted] = OrderedDict()
         self._keys: dict[str, _KnownKey] = {}
@@ -147,7 +153,15 @@ class Tenants:
             grant = tokens.grant(text)
         key = f"token:{grant.tenant}:{grant.subject}"
         self.accounts.account_of(key, Quota())
-        caller = Caller(grant.tenant, grant.subject, grant.scopes, key, grant.person, is_by_token=True)
+        caller = Caller(
+            grant.tenant,
+            grant.subject,
+            grant.scopes,
+            key,
+            grant.person,
+            is_by_token=True,
+            until_ns=grant.until_ns,
+        )
         self._granted[digest] = _Granted(caller, grant.until_ns)
         if len(self._granted) > _MAX_SESSIONS:
             self._granted.popitem(last=False)
@@ -173,12 +187,28 @@ class Tenants:
             if found is not None:
                 self._take_keys(*found)
 
+    def within_rights(self, caller: Caller) -> Caller:
+        """The caller with the scopes that its person's rights leave it."""
+        rights = self.rights.get(caller.tenant)
+        refusal = "" if rights is None else rights.refusal(caller.person)
+        return caller if not refusal else replace(caller, scopes=caller.scopes - _OF_RECORD, refusal=refusal)
+
+    def _is_over(self, caller: Caller) -> bool:
+        """Whether who was let in as this caller would not be now."""
+        now_ns = time.time_ns()
+        if caller.until_ns is not None and now_ns >= caller.until_ns:
+            return True
+        known = self._keys.get(caller.key)
+        if not caller.is_by_token and (known is None or not known.stored.is_valid(now_ns)):
+            return True
+        return bool(caller.scopes & _OF_RECORD) and bool(self.within_rights(caller).refusal)
+
     def begin_session(self, caller: Caller, now_ns: int) -> str:
         """A secret that stands for a caller until the session ends, or the key or token does."""
-        tokens = (one.until_ns for one in self._granted.values() if one.caller is caller)
-        until_ns = next(tokens, now_ns + _SESSION_NS)
-        text = secrets.token_urlsafe(32)
-        self._sessions[_digest(text)] = _Session(caller, min(now_ns + _SESSION_NS, until_ns))
+        text, until_ns = secrets.token_urlsafe(32), now_ns + _SESSION_NS
+        if caller.until_ns is not None:
+            until_ns = min(until_ns, caller.until_ns)
+        self._sessions[_digest(text)] = _Session(caller, until_ns)
         if len(self._sessions) > _MAX_SESSIONS:
             self._sessions.popitem(last=False)
         return text
@@ -245,22 +275,7 @@ class Tenants:
                 self._is_failing = True
             else:
                 self._is_failing = False
-
-
-class Unidentified(AccessDenied):
-    """What a request brings identifies nobody."""
-
-    status = HTTPStatus.UNAUTHORIZED
-
-
-class TooManyAttempts(AccessDenied):
-    """An address has given too many wrong keys."""
-
-    status = HTTPStatus.TOO_MANY_REQUESTS
-
-    def __init__(self, why: str, wait_ns: int) -> None:
-        super().__init__(why)
-        self.wait_ns = wait_ns
+            self.held.end_where(self._is_over)
 
 
 def _changed_keys(store: TenantStore, version: int) -> tuple[int, list[StoredKey]] | None:
