@@ -1,11 +1,14 @@
-"""Turns of tenants at what takes long: who used least lately goes first, and who works is paused for it."""
+"""Turns of tenants at what takes long: who is least over its share goes first, and who works is paused for it."""
 
 import asyncio
 
 import pytest
 
-from htfi.apps.service.answer_turns import AnswerTurns, choose_running, decayed
+from htfi.apps.service.answer_turns import AnswerTurns, choose_running, drained
 from htfi.scheduling.turns.fair_share import UsageCounters, charge_usage
+
+
+EVEN = {"flood": 1.0, "quiet": 1.0}
 
 
 class _Work:
@@ -21,7 +24,7 @@ class _Work:
         self._log.append(f"resume {self._name}")
 
 
-def test_who_used_least_is_chosen() -> None:
+def test_who_is_least_over_its_share_is_chosen() -> None:
     assert choose_running({"a": 900.0, "b": 10.0}, ["a", "b", "c"], [], 1) == {"c"}
     assert choose_running({"a": 900.0, "b": 10.0}, ["a", "b", "c"], [], 2) == {"b", "c"}
 
@@ -31,16 +34,27 @@ def test_near_equals_do_not_displace_each_other() -> None:
     assert choose_running({"a": 25.0}, ["a", "b"], ["a"], 1) == {"b"}
 
 
-def test_use_is_halved_in_ten_seconds_and_then_forgotten() -> None:
-    assert decayed({"a": 800.0}, 10.0) == {"a": pytest.approx(400.0)}
-    assert decayed({"a": 800.0}, 200.0) == {}
+def test_use_within_the_share_is_forgotten_and_debt_is_bounded() -> None:
+    assert drained({"a": 30.0, "b": 12.5}, 12.5) == {"a": 17.5}
+    assert drained({"a": 1e9}, 100.0) == {"a": 4_900.0}
+
+
+def test_tenant_that_asks_half_its_share_never_waits_for_one_that_asks_always() -> None:
+    share_ms, slice_ms, counters = 0.5 * 25.0, 25.0, dict[str, float]()
+    waited, running = 0, set[str]()
+    for k in range(4_000):
+        wanting = ["flood", "quiet"] if k % 4 == 0 else ["flood"]  # 25 ms of every 100
+        running = choose_running(counters, wanting, running, 1)
+        waited += "quiet" in wanting and "quiet" not in running
+        counters = drained(charge_usage(counters, [(name, slice_ms) for name in running]), share_ms)
+    assert waited <= 1
 
 
 def test_quiet_tenant_displaces_one_that_asks_always() -> None:
     log: list[str] = []
 
     async def scene() -> None:
-        turns = AnswerTurns(num_at_once=1)
+        turns = AnswerTurns(EVEN, num_at_once=1)
         entered = asyncio.Event()
 
         async def flood() -> None:
@@ -61,7 +75,7 @@ def test_quiet_tenant_displaces_one_that_asks_always() -> None:
 
 
 def test_two_that_ask_always_share_by_their_weights() -> None:
-    weights, slice_s = {"a": 4.0, "b": 1.0}, 0.025
+    weights = {"a": 4.0, "b": 1.0}
     counters: UsageCounters = {}
     num = dict.fromkeys(weights, 0)
     running: set[str] = set()
@@ -69,14 +83,14 @@ def test_two_that_ask_always_share_by_their_weights() -> None:
         running = choose_running(counters, weights, running, 1)
         (name,) = running
         num[name] += 1
-        counters = charge_usage(decayed(counters, slice_s), [(name, 1e3 * slice_s / weights[name])])
+        counters = drained(charge_usage(counters, [(name, 25.0 / weights[name])]), 25.0 / 5.0)
     assert num["a"] / num["b"] == pytest.approx(4.0, rel=0.1)
 
 
 def test_turn_that_is_given_up_while_it_waits_leaves_nothing() -> None:
     async def scene() -> list[str]:
         log: list[str] = []
-        turns = AnswerTurns(num_at_once=1)
+        turns = AnswerTurns(EVEN, num_at_once=1)
         async with turns.turn("a", _Work("a", log)):
             waiting = asyncio.ensure_future(_entered(turns, "b", log))
             await asyncio.sleep(0)

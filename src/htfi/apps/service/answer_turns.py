@@ -1,9 +1,10 @@
-"""Whose question is worked out now, where tenants ask for more than the machine has: who used least lately.
+"""Whose question is worked out now, where tenants ask for more than the machine has: who is least over its share.
 
-A question that is being worked out is paused (its process is stopped, and goes on later) while a tenant's is that used
-less, so that who asks seldom does not wait for who asks always. Use is processor time that a turn lasted, by the
-tenant's weight, halved every ten seconds: unlike at a cloud's engine, whose counters a tenant that was idle joins at
-the smallest, having asked little lately counts.
+A question that is being worked out is paused (its process is stopped, and goes on later) while that of a tenant is
+worked out which is less over its share, so that who asks seldom does not wait for who asks always. What is over the
+share: processor time of turns by the tenant's weight, less what the share would have been since, and never less than
+nothing. At a cloud's engine a tenant that was idle joins at the smallest counter; here having asked little counts, and
+having used what nobody else wanted is forgotten at the rate of the share.
 """
 
 import asyncio
@@ -16,10 +17,9 @@ from typing import Protocol
 
 from htfi.scheduling.turns.fair_share import UsageCounters, charge_usage
 
-HALF_LIFE_S = 10.0
 _SLICE_S = 0.025  # between looks at whose turn it is, while somebody waits
 _GRACE_MS = 20.0  # who works is not paused for less
-_FORGOTTEN_MS = 0.5
+_MAX_OVER_MS = 5_000.0
 
 
 class PausableWork(Protocol):
@@ -37,16 +37,15 @@ class _Turn:
     is_running: bool = False
 
 
-def decayed(counters: UsageCounters, seconds: float) -> UsageCounters:
-    """Counters after a time; who has next to none is forgotten."""
-    factor = 0.5 ** (seconds / HALF_LIFE_S)
-    return {name: ms * factor for name, ms in counters.items() if ms * factor > _FORGOTTEN_MS}
+def drained(counters: UsageCounters, share_ms: float) -> UsageCounters:
+    """Counters after each tenant's share of a time; who is not over it is left out."""
+    return {name: min(ms, _MAX_OVER_MS) - share_ms for name, ms in counters.items() if ms > share_ms}
 
 
 def choose_running(
     counters: UsageCounters, wanting: Iterable[str], running: Iterable[str], num_at_once: int
 ) -> set[str]:
-    """Of those who want a turn the ones that used least; among near equals those that have it keep it."""
+    """Of those who want a turn the ones least over their share; among near equals those that have it keep it."""
     has = set(running)
     ordered = sorted(
         wanting, key=lambda name: (counters.get(name, 0.0) - (_GRACE_MS if name in has else 0.0), name)
@@ -87,7 +86,8 @@ class AnswerTurns:
             for name, turn in self._turns.items()
             if turn.is_running
         ]
-        self._counters = charge_usage(decayed(self._counters, elapsed_s), used)
+        share_ms = 1e3 * elapsed_s * self.num_at_once / max(sum(self.weights.values()), 1.0)
+        self._counters = drained(charge_usage(self._counters, used), share_ms)
 
     def _plan(self) -> None:
         self._charge()

@@ -27,7 +27,7 @@ from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
 
 MAX_WAITING = 16
 ANSWER_S = 60.0
-_NICENESS = 10  # those who read, and the run, come first
+_NICENESS = 5  # those who read, and the run, come first
 _HEAD = 8  # bytes of a frame's length
 _MAX_FRAME = 256 << 20
 

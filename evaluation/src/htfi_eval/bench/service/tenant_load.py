@@ -1,9 +1,9 @@
 """One tenant's clients for `htfi bench service`, in a process of their own: reads and questions at a rate each.
 
-python -m htfi_eval.bench.service.tenant_load PORT KEY PATH READS_PER_S QUESTIONS_PER_S SECONDS
+python -m htfi_eval.bench.service.tenant_load PORT KEY PATH READS_PER_S QUESTIONS_PER_S SECONDS TIMES
 
 Prints `ready`, waits for a line of standard input, and prints one line of JSON at the end. A request waits for the
-answer before it on its connection, and its time counts from when it was due.
+answer before it on its connection, and its time counts from when it was due. TIMES as many connections as one has.
 """
 
 import asyncio
@@ -64,7 +64,13 @@ class _TenantConnection(asyncio.Protocol):
 
 
 async def load(
-    port: int, key: str, path: str, reads_per_s: float, questions_per_s: float, seconds: float
+    port: int,
+    key: str,
+    path: str,
+    reads_per_s: float,
+    questions_per_s: float,
+    seconds: float,
+    times: int,
 ) -> dict[str, object]:
     """Both kinds at once."""
     head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
@@ -73,8 +79,8 @@ async def load(
     read = f"GET {path} HTTP/1.1\r\n{head}\r\n".encode()
     question = f"POST /v1/forecasts HTTP/1.1\r\n{head}{posting}".encode()
     reads, questions = _Answers(), _Answers()
-    readers = await _connected(port, read, reads, NUM_READING)
-    askers = await _connected(port, question, questions, NUM_ASKING)
+    readers = await _connected(port, read, reads, times * NUM_READING)
+    askers = await _connected(port, question, questions, times * NUM_ASKING)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
@@ -119,5 +125,15 @@ def _bars() -> list[dict[str, object]]:
 
 if __name__ == "__main__":
     words = sys.argv[1:]
-    answer = asyncio.run(load(int(words[0]), words[1], words[2], *map(float, words[3:6])))
+    answer = asyncio.run(
+        load(
+            int(words[0]),
+            words[1],
+            words[2],
+            float(words[3]),
+            float(words[4]),
+            float(words[5]),
+            int(words[6]),
+        )
+    )
     sys.stdout.write(json.dumps(answer) + "\n")

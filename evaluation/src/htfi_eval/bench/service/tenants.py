@@ -16,8 +16,8 @@ from htfi.tenancy.config import SERVICE_FILE
 from htfi.tenancy.scopes import ApiScope
 from htfi.wiring.service.tenants import issue_key, open_store, read_service
 
-READS_PER_S, QUESTIONS_PER_S = 50.0, 1.0  # of the quiet tenant
-FLOOD = 10.0  # times as many of the other
+READS_PER_S, QUESTIONS_PER_S = 50.0, 2.0  # of the quiet tenant
+FLOOD = 10.0  # times as many of the other, over ten times as many connections
 SECONDS, NUM_PAIRS = 10.0, 5
 _LOAD = "htfi_eval.bench.service.tenant_load"
 _SERVICE = """
@@ -91,7 +91,10 @@ def _load(
     path = "/v1/forecasts/ACME/1d"
     with _together(
         start,
-        [[port, secret, path, *map(str, (reads * n, questions * n, seconds))] for _, secret, n in words],
+        [
+            [port, secret, path, *map(str, (reads * n, questions * n, seconds, round(n)))]
+            for _, secret, n in words
+        ],
     ) as processes:
         for one in processes:
             assert one.stdin is not None
