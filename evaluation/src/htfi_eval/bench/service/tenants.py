@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
@@ -16,9 +17,10 @@ from htfi.tenancy.config import SERVICE_FILE
 from htfi.tenancy.scopes import ApiScope
 from htfi.wiring.service.tenants import issue_key, open_store, read_service
 
-READS_PER_S, QUESTIONS_PER_S = 50.0, 2.0  # of the quiet tenant
+READS_PER_S, QUESTIONS_PER_S = 50.0, 4.0  # of the quiet tenant
 FLOOD = 10.0  # times as many of the other, over ten times as many connections
 SECONDS, NUM_PAIRS = 10.0, 5
+_LEAD_S = 1.0  # by which the flood begins before
 _LOAD = "htfi_eval.bench.service.tenant_load"
 _SERVICE = """
 [tenants.quiet]
@@ -87,19 +89,18 @@ def _load(
     start: Start, port: str, key: str, reads: float, questions: float, seconds: float, flood: str | None
 ) -> list[dict[str, Any]]:
     """What each of one or two tenants at once was answered."""
-    words = [("quiet", key, 1.0)] + ([("flood", flood, FLOOD)] if flood else [])
+    words = [(key, 1.0)] + ([(flood, FLOOD)] if flood else [])
     path = "/v1/forecasts/ACME/1d"
-    with _together(
-        start,
-        [
-            [port, secret, path, *map(str, (reads * n, questions * n, seconds, round(n)))]
-            for _, secret, n in words
-        ],
-    ) as processes:
-        for one in processes:
+    wanted = [
+        [port, secret, path, *map(str, (reads * n, questions * n, seconds + (n > 1) * _LEAD_S, round(n)))]
+        for secret, n in words
+    ]
+    with _together(start, wanted) as processes:
+        for one in reversed(processes):  # the flood first
             assert one.stdin is not None
             one.stdin.write("\n")
             one.stdin.flush()
+            time.sleep(_LEAD_S if one is not processes[0] else 0.0)
         answers: list[dict[str, Any]] = [json.loads(one.communicate()[0]) for one in processes]
     if set(answers[0]["reads"]) | set(answers[0]["questions"]) != {"200"}:
         raise DependencyUnavailable(
