@@ -39,6 +39,7 @@ EXTRAS = {
     "frontier": ["httpx"],
     "gluonts": ["gluonts"],  # forecasts as GluonTS has them
     "governance": ["cedarpy>=4.12"],  # who may do what, by Cedar's rules
+    "mcp": ["mcp>=2.3,<3", "uvicorn>=0.54"],  # `htfi mcp`: tools for agents
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
     "service": ["fastapi>=0.165", "httptools", "uvicorn>=0.54", "uvloop", "websockets>=13"],  # `htfi serve`
     "sktime": ["sktime", "skpro"],  # a forecaster of sktime
@@ -55,9 +56,10 @@ EXTRAS = {
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
         "htfi[arch,client,cluster,fairness,foundation,frontier,gluonts]",  # tested too
-        "htfi[governance,plots,service,sktime,telemetry,tenants,web]",
+        "htfi[governance,mcp,plots,service,sktime,telemetry,tenants,web]",
         "hypothesis",
         "import-linter",
+        "jsonschema",  # checks what tools give against their schemas
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it
         "pymerkle",
         "pyright[nodejs]",

@@ -81,7 +81,8 @@ def command(
             )
         _serve_tenants(service_folder, address, settings_file, pace, telemetry)
         return
-    from htfi.apps.service.server import listen_at, serve
+    from htfi.apps.service.server import serve
+    from htfi.wiring.service.listening import listen_at
 
     if follow is not None and files:
         raise InvalidInput("--follow serves a run that is there: leave the files out")
@@ -98,8 +99,9 @@ def command(
 def _serve_tenants(
     folder: Path, address: str, settings_file: Path | None, pace: float | None, telemetry: "TelemetryOptions"
 ) -> None:
-    from htfi.apps.service.server import listen_at, serve
+    from htfi.apps.service.server import serve
     from htfi.apps.service.tenants import Tenants
+    from htfi.wiring.service.listening import listen_at
     from htfi.wiring.service.tenants import open_store, read_service
 
     service = read_service(folder)

@@ -1,8 +1,9 @@
 """The service's web application: routes over the record of one run, errors as problems, the page."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware.gzip import GZipMiddleware
@@ -32,9 +33,13 @@ from htfi.apps.service.schema import add_schemas, gives
 from htfi.apps.service.served_run import ServedRun, record_of
 from htfi.apps.service.tenants import Tenants
 from htfi.client.bodies import ANSWERS, QUESTIONS, Health
+from htfi.domain.errors import is_installed
 from htfi.wiring.service.record import is_followed_run_live
 from htfi.wiring.service.run_process import RunPlace
 from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
+
+if TYPE_CHECKING:
+    from htfi.apps.mcp.mount import MountedServer
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = (
@@ -57,6 +62,8 @@ def create_app(
     Without keys, where no tenants are given, there is one: "". `telemetry` counts its requests.
     """
     runs = {tenant: ServedRun(place) for tenant, place in places.items()}
+    names = (*_NAMES, *(() if tenants is None else tenants.config.names))
+    agents = _agents(runs, names, has_keys=tenants is not None)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
@@ -65,7 +72,8 @@ def create_app(
         if tenants is not None:
             tenants.sizes = lambda: {tenant: run.record.size for tenant, run in runs.items()}
             await tenants.open()
-        yield
+        async with nullcontext() if agents is None else agents.running():
+            yield
         for run in runs.values():
             await run.close()
         if tenants is not None:
@@ -96,7 +104,7 @@ def create_app(
     app.include_router(tiles.router)
     if tenants is not None:
         app.add_middleware(CallerIdentity, tenants=tenants, page_paths=page_paths())
-    app.add_middleware(BrowserRules, names=(*_NAMES, *(() if tenants is None else tenants.config.names)))
+    app.add_middleware(BrowserRules, names=names)
     app.add_api_route(
         "/v1/health",
         _health,
@@ -104,9 +112,20 @@ def create_app(
         summary="Whether the service and its run are well",
         responses=gives(Health),
     )
+    if agents is not None:
+        app.router.routes.extend(agents.routes)
     measure(app, runs, telemetry)
     app.mount("/", GZipMiddleware(StaticFiles(packages=[("htfi.apps.service", "page")], html=True)))
     return app
+
+
+def _agents(runs: Mapping[str, ServedRun], names: Sequence[str], *, has_keys: bool) -> "MountedServer | None":
+    """Tools for agents at /mcp, where the extra `[mcp]` is installed."""
+    if not is_installed("mcp"):
+        return None
+    from htfi.apps.mcp.mount import MountedServer
+
+    return MountedServer(runs, names, has_keys=has_keys)
 
 
 def page_paths() -> list[str]:
@@ -133,6 +152,10 @@ class BrowserRules:
 
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
+            return
+        names = [name for name, _ in scope["headers"]]
+        if names.count(b"host") > 1:
+            await problem(400, "the request names two hosts", instance=scope["path"])(scope, receive, send)
             return
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")
