@@ -28,7 +28,7 @@ def grant_of(claims: Mapping[str, Any], issuer: IssuerConfig, service: ServiceCo
     """Raises: AccessDenied where the claims name no tenant of this service, or no scope."""
     subject = claims.get("sub")
     if not isinstance(subject, str) or not subject or len(subject) > _MAX_SUBJECT_CHARS:
-        raise AccessDenied(f"the token's subject is no text of 1 to {_MAX_SUBJECT_CHARS} letters")
+        raise AccessDenied(f"the token's subject must be a text of 1 to {_MAX_SUBJECT_CHARS} letters")
     named = claims.get(issuer.tenant_claim)
     if not isinstance(named, str):
         raise AccessDenied(f"the token's claim {issuer.tenant_claim!r} names no tenant")

@@ -40,7 +40,7 @@ class ServerCertificate:
         try:
             self.reload()
         except InvalidInput as error:
-            sys.stderr.write(f"htfi: {error}: the certificate before goes on\n")
+            sys.stderr.write(f"htfi: {error}: the certificate before stays in use\n")
 
 
 def _context() -> ssl.SSLContext:
