@@ -1,5 +1,6 @@
 """What people ask of a run over HTTP is what the commands ask: the same files, the same record, once for a key."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,23 @@ from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile
 from htfi.apps.service.app import create_app
 from htfi.domain.events import News
 from htfi.domain.governance import BreakerState
+from htfi.domain.orders import MassCancelRequest
 from htfi.governance.authorisation import AccessAction
 from htfi.governance.control.entries import BreakerMoved, StopCause, Stopped, encode_governance
-from htfi.governance.control.requests import StopRequest
+from htfi.governance.control.requests import ReenableRequest, StopRequest
+from htfi.governance.ledger.note import parse_note
 from htfi.governance.people import RequestStatement, sign_statement
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.wiring.approvals import read_approvals, waiting_answers
 from htfi.wiring.authorisation import run_key
+from htfi.wiring.bundles import init_folder
 from htfi.wiring.control import GovernanceLogFile
+from htfi.wiring.ledger import create_signing_key
+from htfi.wiring.order_record import order_events
+from htfi.wiring.request_token import RequestToken
 from htfi.wiring.service.answered_requests import MAX_KEYS, AnsweredRequests
 from htfi.wiring.service.run_process import RunPlace
+from htfi.wiring.trading import cancel_orders
 
 START = 1_700_000_000 * 10**9
 HOSTILE = "<script>alert(1)</script> Acme \u202eto\u202c soar"
@@ -231,8 +239,6 @@ def governance(tmp_path: Path) -> Path:
 def test_where_people_sign_an_answer_counts_by_its_signature(
     run: Path, governance: Path, tmp_path: Path
 ) -> None:
-    import time
-
     key, digest = load_key(tmp_path / "ann.key"), read_approvals(run)[DECISION].state.question.digest
     statement = RequestStatement(
         AccessAction.APPROVE, f"approve:{DECISION}", run_key(run), time.time_ns(), "checked", digest
@@ -325,3 +331,107 @@ def test_run_that_does_not_trade_has_no_orders(client: TestClient) -> None:
     answers = [client.get(f"/v1/{name}") for name in ("orders", "positions", "costs", "orders/d1")]
     cancel = client.post("/v1/orders/d1/cancel", json={"by": "Ann", "why": "x"})
     assert [one.status_code for one in (*answers, cancel)] == [404] * 5
+
+
+def test_cancel_of_an_order_is_taken_once_by_the_run_that_goes_on(tmp_path: Path) -> None:
+    prices, run = tmp_path / "prices.csv", tmp_path / "run"
+    write_prices(prices, 40)
+    say("trade", prices, "--out", run, "--plain", "--no-report")
+    key = {"Idempotency-Key": "k1"}
+    body = {"by": "Ann Lee", "why": "bad price"}
+    with client_of(run) as client:
+        order = client.get("/v1/orders").json()["items"][0]["order"]
+        answers = [client.post(f"/v1/orders/{order}/cancel", json=body, headers=key) for _ in range(2)]
+        unknown = client.post("/v1/orders/d99999/cancel", json=body)
+        wide = client.post("/v1/orders/cancel", json=body | {"scope": "room:1"})
+    write_prices(prices, 50)
+    say("trade", prices, "--out", run, "--plain", "--no-report")
+    (taken,) = [one for one in order_events(run) if isinstance(one, MassCancelRequest) and one.by]
+    at_ns, _, text = taken.request.partition("-")
+    assert [one.status_code for one in (*answers, unknown, wide)] == [202, 202, 404, 422]
+    assert (taken.order, taken.by, taken.why) == (order, "Ann Lee", "bad price")
+    cancel_orders(run, "", order, "Ann Lee", "bad price", RequestToken(int(at_ns), text, is_again=True))
+    assert list((run / "order-requests").glob("*.json")) == []
+
+
+def test_where_people_sign_admissions_and_ends_of_stops_count_by_their_signatures(
+    run: Path, governance: Path, tmp_path: Path
+) -> None:
+    people = (governance / "people.toml").read_text()
+    (governance / "people.toml").write_text(
+        people.replace('["approver"]', '["approver", "chief_risk_officer"]')
+    )
+    key = load_key(tmp_path / "ann.key")
+
+    def signed(action: AccessAction, resource: str, why: str = "checked") -> str:
+        statement = RequestStatement(action, resource, run_key(run), time.time_ns(), why)
+        return sign_statement(statement, key.verifier_key, key)
+
+    admitted = signed(AccessAction.RELEASE_NEWS, "news:w1")
+    cleared = signed(AccessAction.END_SUSPICION, "suspicion:SPX")
+    ended = signed(AccessAction.REENABLE, "scope:series:SPX")
+    with client_of(run, governance) as client:
+        answers = [
+            client.post("/v1/quarantine/1/admit", json={"why": "checked", "signed": admitted}),
+            client.post("/v1/suspicion/clear", json={"why": "checked", "symbol": "SPX", "signed": cleared}),
+            client.post("/v1/reenable", json={"why": "checked", "scope": "series:SPX", "signed": ended}),
+        ]
+        refused = [
+            client.post("/v1/suspicion/clear", json={"why": "checked", "symbol": "SPX", "signed": cleared}),
+            client.post("/v1/reenable", json={"why": "checked", "scope": "series:SPX", "signed": ended}),
+            client.post("/v1/reenable", json={"why": "checked", "scope": "firm", "signed": ended}),
+            client.post("/v1/suspicion/clear", json={"why": "other", "symbol": "SPX", "signed": cleared}),
+        ]
+    assert [one.status_code for one in answers] == [202] * 3, [one.text for one in answers]
+    assert [one.status_code for one in refused] == [403] * 4, [one.text for one in refused]
+    assert [one.by for one in read_admissions(run)[0]] == ["ann", "ann"]
+    assert [one.signed for one in read_requests(run / "control")[0] if isinstance(one, ReenableRequest)] == [
+        ended
+    ]
+
+
+def test_policy_is_that_of_the_bundle_that_the_officers_signed_and_the_run_adopted(tmp_path: Path) -> None:
+    governance, run = tmp_path / "G", tmp_path / "run"
+    key = create_signing_key(tmp_path / "ann.key", "ann")
+    init_folder(governance, 1, [("ann", str(key))])
+    for number, width in ((1, 0.2), (2, 0.1)):
+        draft = tmp_path / f"{number}.toml"
+        say(
+            "policy",
+            "draft",
+            governance,
+            "--by",
+            "ann",
+            "--out",
+            draft,
+            "--set",
+            f"policy.max_band_width={width}",
+        )
+        say("policy", "sign", draft, "--key", tmp_path / "ann.key")
+        say("policy", "propose", governance, draft)
+        if number == 1:
+            say("policy", "activate", governance, number)
+    write_prices(tmp_path / "prices.csv", 30)
+    words = (
+        "run",
+        tmp_path / "prices.csv",
+        "--out",
+        run,
+        "--plain",
+        "--no-report",
+        "--governance",
+        governance,
+    )
+    say(*words)
+    with client_of(run, governance) as client:
+        policy = client.get("/v1/policy").json()
+        breakers = client.get("/v1/breakers").json()
+    with client_of(run) as client:
+        unsigned = client.get("/v1/policy").json()
+    assert (policy["by"], policy["number"], policy["signers"]) == ("bundle", 1, ["ann"])
+    assert policy["limits"]["policy"]["max_band_width"] == 0.2
+    assert "— ann " in policy["note"]
+    assert policy["note"].startswith(parse_note(policy["note"]).text)
+    assert [(one["number"], one["signers"]) for one in policy["proposed"]] == [(2, ["ann"])]
+    assert breakers["settings"] == policy["limits"]["breakers"]
+    assert (unsigned["number"], unsigned["signers"], unsigned["note"]) == (1, None, None)

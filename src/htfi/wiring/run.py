@@ -29,6 +29,7 @@ from htfi.pipeline.intake.merged_feed import MergedFeed, PacedFeed
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason, describe_refused_source
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.operator_actions import OperatorFeed
+from htfi.pipeline.point_telemetry import NO_TELEMETRY, PointTelemetry
 from htfi.pipeline.ports import DecisionSink, EventFeed, RowQuarantine
 from htfi.pipeline.recorder import Watcher, no_subscriber
 from htfi.pipeline.run_state import LedgerTruncated, RunStateStore, SavedRun
@@ -171,6 +172,7 @@ def open_run(
     promoted: Mapping[str, str] = MappingProxyType({}),
     with_orders: bool = False,
     venue_files: Sequence[Path] = (),
+    telemetry: PointTelemetry = NO_TELEMETRY,
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
@@ -182,7 +184,7 @@ def open_run(
     the digests of what was promoted there and shaped the settings, which every decision names. Where the folder holds
     a marking key, mark.key, the noise of readings follows from it. `with_orders` acts on released decisions by orders
     (`wiring.trading`): such a run is made again from its inputs when it goes on, and compares its orders with those
-    that it recorded. They go through FIX where `venue_files` state the sessions.
+    that it recorded. They go through FIX where `venue_files` state the sessions. `telemetry` is told of each point.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -298,6 +300,7 @@ def open_run(
             governance=governance,
             promoted=promoted,
             mark_key_id="" if mark_key is None else mark_key.id,
+            telemetry=telemetry,
         )
         loop.recorder.subscribes_again = with_orders
         operators.is_repeating = lambda: loop.recorder.cursor.is_replaying

@@ -4,12 +4,16 @@ import socket
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.options import governance_option, pace_option, settings_option
+from htfi.apps.options import governance_option, pace_option, settings_option, telemetry_options
 from htfi.domain.errors import InvalidInput, require_extra
 from htfi.wiring.service.run_process import RunPlace, RunProcess
+
+if TYPE_CHECKING:
+    from htfi.wiring.telemetry import ProcessTelemetry, TelemetryOptions
 
 EPILOG = """\b
 Examples:
@@ -58,6 +62,7 @@ Examples:
 @settings_option
 @pace_option
 @governance_option
+@telemetry_options
 def command(
     files: tuple[str, ...],
     follow: Path | None,
@@ -69,6 +74,7 @@ def command(
     settings_file: Path | None,
     pace: float | None,
     governance: Path | None,
+    telemetry: "TelemetryOptions",
 ) -> None:
     """Answer programs and people over HTTP, from the record of a run.
 
@@ -84,29 +90,37 @@ def command(
         if (certificate is None) != (private_key is None):
             raise InvalidInput("--certificate and --key belong together: give both")
         tls = None if certificate is None or private_key is None else (certificate, private_key)
-        _serve_tenants(service_folder, address, tls, settings_file, pace)
+        _serve_tenants(service_folder, address, tls, settings_file, pace, telemetry)
         return
     if certificate is not None or private_key is not None:
         raise InvalidInput("--certificate and --key are for a service with keys: give --service DIR")
-    from htfi.apps.service.server import listen_at, serve
+    from htfi.apps.service.server import serve
+    from htfi.wiring.service.listening import listen_at
 
     if follow is not None and files:
         raise InvalidInput("--follow serves a run that is there: leave the files out")
     listening = listen_at(address)
     served = RunPlace(follow or folder, governance)
     with ExitStack() as closing:
+        opened = _open_telemetry(telemetry, closing)
         if follow is None:
             closing.callback(_started(files, settings_file, pace, served).stop)
         _say_ready(listening, str(served.folder))
-        serve({"": served}, listening)
+        serve({"": served}, listening, telemetry=opened)
 
 
 def _serve_tenants(
-    folder: Path, address: str, tls: tuple[Path, Path] | None, settings_file: Path | None, pace: float | None
+    folder: Path,
+    address: str,
+    tls: tuple[Path, Path] | None,
+    settings_file: Path | None,
+    pace: float | None,
+    telemetry: "TelemetryOptions",
 ) -> None:
     from htfi.apps.service.certificate import ServerCertificate
-    from htfi.apps.service.server import check_address, listen_at, serve
+    from htfi.apps.service.server import serve
     from htfi.apps.service.tenants import Tenants
+    from htfi.wiring.service.listening import check_encrypted, listen_at
     from htfi.wiring.service.tenants import open_issuers, open_store, read_service
 
     service = read_service(folder)
@@ -114,16 +128,26 @@ def _serve_tenants(
     tenants = Tenants(service.config, store, open_issuers(service))
     certificate = None if tls is None else ServerCertificate(*tls)
     listening = listen_at(address, is_open=True)
-    check_address(listening.getsockname()[0], service.config, has_certificate=certificate is not None)
+    check_encrypted(listening, is_encrypted=certificate is not None or bool(service.config.proxies))
     runs = service.runs()
     with ExitStack() as closing:
+        opened = _open_telemetry(telemetry, closing)
         for name, tenant in service.config.tenants.items():
             if tenant.files:
                 files = [one if one == "sample" else str(folder / one) for one in tenant.files]
                 settings = folder / tenant.settings if tenant.settings else settings_file
                 closing.callback(_started(files, settings, pace, runs[name]).stop)
         _say_ready(listening, f"{len(runs)} tenants of {folder}", is_secure=certificate is not None)
-        serve(runs, listening, tenants, certificate)
+        serve(runs, listening, tenants, opened, certificate)
+
+
+def _open_telemetry(options: "TelemetryOptions", closing: ExitStack) -> "ProcessTelemetry":
+    from htfi.wiring.telemetry import ProcessKind, open_telemetry
+
+    opened = closing.enter_context(open_telemetry(options, ProcessKind.SERVICE, is_probed=True))
+    if opened.port:
+        click.echo(f"htfi: metrics at port {opened.port}, /metrics", err=True)
+    return opened
 
 
 def _started(files: Sequence[str], settings: Path | None, pace: float | None, place: RunPlace) -> RunProcess:

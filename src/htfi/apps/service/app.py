@@ -1,8 +1,9 @@
 """The service's web application: routes over the record of one run, errors as problems, the page."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware.gzip import GZipMiddleware
@@ -23,18 +24,24 @@ from htfi.apps.service import (
     tiles,
     usage_routes,
 )
-from htfi.apps.service.answer_turns import AnswerTurns
 from htfi.apps.service.callers import NOBODY, caller_of
 from htfi.apps.service.identity import CallerIdentity
+from htfi.apps.service.measuring import measure
 from htfi.apps.service.problems import add_problems, problem
 from htfi.apps.service.record_routes import json_response
 from htfi.apps.service.schema import add_schemas, gives
 from htfi.apps.service.served_run import ServedRun, record_of
 from htfi.apps.service.tenants import Tenants
 from htfi.client.bodies import ANSWERS, QUESTIONS, Health
+from htfi.domain.errors import is_installed
+from htfi.library.serving.answer_turns import AnswerTurns
 from htfi.wiring.service.reading_rights import ReadingRights
 from htfi.wiring.service.record import is_followed_run_live
 from htfi.wiring.service.run_process import RunPlace
+from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
+
+if TYPE_CHECKING:
+    from htfi.apps.mcp.mount import MountedServer
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = (
@@ -47,13 +54,19 @@ _HEADERS = (
 )
 
 
-def create_app(places: Mapping[str, RunPlace], tenants: Tenants | None = None) -> FastAPI:
+def create_app(
+    places: Mapping[str, RunPlace],
+    tenants: Tenants | None = None,
+    telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
+) -> FastAPI:
     """The application that serves a run's folder for each tenant; it follows the runs while it is up.
 
-    Without keys, where no tenants are given, there is one: "".
+    Without keys, where no tenants are given, there is one: "". `telemetry` counts its requests.
     """
     turns = AnswerTurns({} if tenants is None else tenants.weights)
     runs = {tenant: ServedRun(place, tenant, turns) for tenant, place in places.items()}
+    names = (*_NAMES, *(() if tenants is None else tenants.config.names))
+    agents = _agents(runs, names, has_keys=tenants is not None)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
@@ -63,7 +76,8 @@ def create_app(places: Mapping[str, RunPlace], tenants: Tenants | None = None) -
             tenants.rights = {tenant: ReadingRights(place) for tenant, place in places.items()}
             tenants.sizes = lambda: {tenant: run.record.size for tenant, run in runs.items()}
             await tenants.open()
-        yield
+        async with nullcontext() if agents is None else agents.running():
+            yield
         for run in runs.values():
             await run.close()
         if tenants is not None:
@@ -94,7 +108,7 @@ def create_app(places: Mapping[str, RunPlace], tenants: Tenants | None = None) -
     app.include_router(tiles.router)
     if tenants is not None:
         app.add_middleware(CallerIdentity, tenants=tenants, page_paths=page_paths())
-    app.add_middleware(BrowserRules, names=(*_NAMES, *(() if tenants is None else tenants.config.names)))
+    app.add_middleware(BrowserRules, names=names)
     app.add_api_route(
         "/v1/health",
         _health,
@@ -102,8 +116,20 @@ def create_app(places: Mapping[str, RunPlace], tenants: Tenants | None = None) -
         summary="Whether the service and its run are well",
         responses=gives(Health),
     )
+    if agents is not None:
+        app.router.routes.extend(agents.routes)
+    measure(app, runs, telemetry)
     app.mount("/", GZipMiddleware(StaticFiles(packages=[("htfi.apps.service", "page")], html=True)))
     return app
+
+
+def _agents(runs: Mapping[str, ServedRun], names: Sequence[str], *, has_keys: bool) -> "MountedServer | None":
+    """Tools for agents at /mcp, where the extra `[mcp]` is installed."""
+    if not is_installed("mcp"):
+        return None
+    from htfi.apps.mcp.mount import MountedServer
+
+    return MountedServer(runs, names, has_keys=has_keys)
 
 
 def page_paths() -> list[str]:
@@ -130,6 +156,10 @@ class BrowserRules:
 
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
+            return
+        names = [name for name, _ in scope["headers"]]
+        if names.count(b"host") > 1:
+            await problem(400, "the request names two hosts", instance=scope["path"])(scope, receive, send)
             return
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")

@@ -5,12 +5,13 @@ from http import HTTPStatus
 from fastapi import APIRouter, Depends, Request, Response
 
 from htfi.apps.service.bodies import read_body
-from htfi.apps.service.callers import Scope, needs
+from htfi.apps.service.callers import needs
 from htfi.apps.service.metering import meter
 from htfi.apps.service.schema import JSON, gives, takes
 from htfi.apps.service.served_run import run_of
 from htfi.client.bodies import ForecastQuestion, PostedForecasts, ScenarioQuestion
 from htfi.domain.errors import InvalidInput
+from htfi.library.serving.callers import Scope
 
 MAX_BARS = 100_000
 

@@ -1,34 +1,12 @@
 """Who asks: a tenant's caller with scopes, which a request carries from the moment it is identified."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 
 from starlette.requests import HTTPConnection
 
 from htfi.domain.errors import AccessDenied
-from htfi.tenancy.scopes import ApiScope as Scope
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """One that was identified. The tenant "" is that of a service without keys; `key` is its id in usage.
-
-    `person` is whom it stands for in a directory of people; empty for nobody.
-    """
-
-    tenant: str
-    name: str
-    scopes: frozenset[Scope]
-    key: str = ""
-    person: str = ""
-    is_by_token: bool = False
-    until_ns: int | None = None  # UTC, of a token
-    refusal: str = ""  # why scopes that the key has are withheld
-
-
-LOCAL = Caller("", "local user", frozenset(Scope))
-NOBODY = Caller("", "nobody", frozenset())  # what a path that anybody may ask is asked by
+from htfi.library.serving.callers import LOCAL, NOBODY, Caller, Scope
 
 
 class Unidentified(AccessDenied):

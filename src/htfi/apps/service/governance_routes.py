@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from htfi.apps.service.acts import Act, IdempotencyKey, named, perform, requester_of
 from htfi.apps.service.bodies import MAX_ACT_BYTES, decode_body, read_bytes
 from htfi.apps.service.callers import Scope, needs
-from htfi.apps.service.schema import gives, takes
+from htfi.apps.service.schema import gives, gives_act, takes
 from htfi.apps.service.served_run import run_of
 from htfi.apps.service.tags import tagged_response
 from htfi.domain.time import format_ns
@@ -180,7 +180,7 @@ def _answer_route(path: str, summary: str, kind: AnswerKind) -> None:
         operation_id=f"{path}_approval",
         summary=summary,
         openapi_extra=takes(AnswerQuestion),
-        responses=gives(AnswerBody),
+        responses=gives_act(AnswerBody),
     )
     async def answer(request: Request, number: str, idempotency_key: IdempotencyKey = None) -> Response:
         del idempotency_key  # `perform` reads it
@@ -199,7 +199,7 @@ _answer_route("acknowledge", "State that a person has seen it", AnswerKind.SEEN)
     "/approvals/{number}/delegate",
     summary="Hand it to another person",
     openapi_extra=takes(DelegateQuestion),
-    responses=gives(AnswerBody),
+    responses=gives_act(AnswerBody),
 )
 async def delegate(request: Request, number: str, idempotency_key: IdempotencyKey = None) -> Response:
     """To somebody who has the right to approve it."""
@@ -212,7 +212,7 @@ async def delegate(request: Request, number: str, idempotency_key: IdempotencyKe
 
 
 @router.post(
-    "/stop", summary="Release nothing", openapi_extra=takes(StopQuestion), responses=gives(ControlAnswer)
+    "/stop", summary="Release nothing", openapi_extra=takes(StopQuestion), responses=gives_act(ControlAnswer)
 )
 async def stop(request: Request, idempotency_key: IdempotencyKey = None) -> Response:
     """Decisions are still made and recorded; those of the scope are withheld until it is enabled again."""
@@ -232,7 +232,7 @@ async def stop(request: Request, idempotency_key: IdempotencyKey = None) -> Resp
     "/reenable",
     summary="End a stop and close breakers",
     openapi_extra=takes(ReenableQuestion),
-    responses=gives(ControlAnswer),
+    responses=gives_act(ControlAnswer),
 )
 async def reenable(request: Request, idempotency_key: IdempotencyKey = None) -> Response:
     """Of exactly this scope; the record names who did it."""

@@ -9,7 +9,7 @@ from htfi.apps.service.acts import IdempotencyKey, perform
 from htfi.apps.service.bodies import MAX_BODY_BYTES, decode_body, read_bytes
 from htfi.apps.service.callers import Scope, caller_of, needs
 from htfi.apps.service.problems import NotFound
-from htfi.apps.service.schema import gives, takes
+from htfi.apps.service.schema import gives, gives_act, takes
 from htfi.apps.service.served_run import run_of
 from htfi.apps.service.tags import tagged_response
 from htfi.domain.errors import InvalidInput
@@ -47,7 +47,10 @@ SHAPES = (NewsSubmission, NewsReceipt, NewsPage, PostedItemBody)
 
 
 @router.post(
-    "/news", summary="Hand news to the run", openapi_extra=takes(NewsSubmission), responses=gives(NewsReceipt)
+    "/news",
+    summary="Hand news to the run",
+    openapi_extra=takes(NewsSubmission),
+    responses=gives_act(NewsReceipt),
 )
 async def post_news(request: Request, idempotency_key: IdempotencyKey = None) -> Response:
     """Each item is sanitised as any; it enters at the run's own time. An id is that of one item for good."""

@@ -11,7 +11,7 @@ from htfi.apps.service.acts import IdempotencyKey, named, perform
 from htfi.apps.service.bodies import MAX_ACT_BYTES, decode_body, read_bytes
 from htfi.apps.service.callers import Scope, needs
 from htfi.apps.service.problems import NotFound
-from htfi.apps.service.schema import gives, takes
+from htfi.apps.service.schema import gives, gives_act, takes
 from htfi.apps.service.served_run import ServedRun, run_of
 from htfi.apps.service.tags import tagged_response
 from htfi.domain.orders import encode_order_event
@@ -205,7 +205,7 @@ async def costs(request: Request, by: CostKey = "algorithm") -> Response:
     "/orders/{order_id}/cancel",
     summary="Cancel an order",
     openapi_extra=takes(CancelQuestion),
-    responses=gives(CancelAnswer),
+    responses=gives_act(CancelAnswer),
 )
 async def cancel_order(request: Request, order_id: str, idempotency_key: IdempotencyKey = None) -> Response:
     """Of an order that an algorithm works all that it has sent; it sends no more."""
@@ -231,7 +231,7 @@ async def cancel_order(request: Request, order_id: str, idempotency_key: Idempot
     "/orders/cancel",
     summary="Cancel every open order of a scope",
     openapi_extra=takes(CancelAllQuestion),
-    responses=gives(CancelAnswer),
+    responses=gives_act(CancelAnswer),
 )
 async def cancel_all_orders(request: Request, idempotency_key: IdempotencyKey = None) -> Response:
     """The run trades on afterwards: `POST /v1/stop` ends that."""

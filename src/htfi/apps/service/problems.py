@@ -6,6 +6,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from htfi.domain.errors import (
     AccessDenied,
@@ -14,6 +15,9 @@ from htfi.domain.errors import (
     IntegrityError,
     InvalidInput,
     MissingExtra,
+    NotFound,
+    ServiceBusy,
+    TooLong,
 )
 from htfi.wiring.approvals import UnknownQuestion
 from htfi.wiring.quarantine import UnknownItem
@@ -21,18 +25,6 @@ from htfi.wiring.service.answered_requests import KeyReused, RequestUnderWay, To
 from htfi.wiring.trading import NoOrders
 
 MEDIA_TYPE = "application/problem+json"
-
-
-class NotFound(HtfiError):
-    """What a path names is not there."""
-
-
-class ServiceBusy(HtfiError):
-    """More is asked than the service answers at once."""
-
-
-class TooLong(HtfiError):
-    """An answer took longer than it may."""
 
 
 class BodyTooLarge(HtfiError):
@@ -95,6 +87,10 @@ def add_problems(app: FastAPI) -> None:
         where = ".".join(str(part) for part in first["loc"])
         return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{where}: {first['msg']}", instance=request.url.path)
 
+    async def of_gone(request: Request, error: Exception) -> JSONResponse:
+        del error  # the client has left in the middle of its body: nobody reads this
+        return problem(HTTPStatus.BAD_REQUEST, "the body ended before its end", instance=request.url.path)
+
     async def of_others(request: Request, error: Exception) -> JSONResponse:
         del error  # its words may hold what no client should see; the server's log has them
         detail = "the service failed at this request; its log says why"
@@ -103,4 +99,5 @@ def add_problems(app: FastAPI) -> None:
     app.add_exception_handler(HtfiError, of_ours)
     app.add_exception_handler(HTTPException, of_http)
     app.add_exception_handler(RequestValidationError, of_validation)
+    app.add_exception_handler(ClientDisconnect, of_gone)
     app.add_exception_handler(Exception, of_others)

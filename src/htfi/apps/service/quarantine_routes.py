@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from htfi.apps.service.acts import IdempotencyKey, perform, requester_of
 from htfi.apps.service.bodies import MAX_ACT_BYTES, decode_body, read_bytes
 from htfi.apps.service.callers import Scope, needs
-from htfi.apps.service.schema import gives, takes
+from htfi.apps.service.schema import gives, gives_act, takes
 from htfi.apps.service.served_run import run_of
 from htfi.apps.service.tags import tagged_response
 from htfi.domain.news import ScreeningFinding
@@ -153,7 +153,7 @@ async def item(request: Request, item_id: str) -> Response:
     "/quarantine/{item_id}/admit",
     summary="Let an item out",
     openapi_extra=takes(AdmissionQuestion),
-    responses=gives(AdmissionBody),
+    responses=gives_act(AdmissionBody),
 )
 async def admit_item(request: Request, item_id: str, idempotency_key: IdempotencyKey = None) -> Response:
     """It enters the run as news, at the run's own time; the record names who admitted it and why."""
@@ -199,7 +199,7 @@ async def suspicion(request: Request) -> Response:
     "/suspicion/clear",
     summary="End a suspicion",
     openapi_extra=takes(ClearingQuestion),
-    responses=gives(ClearingBody),
+    responses=gives_act(ClearingBody),
 )
 async def clear_suspicion(request: Request, idempotency_key: IdempotencyKey = None) -> Response:
     """Of a symbol or of everything, at the run's own time; later incidents count again."""

@@ -31,6 +31,12 @@ def gives(shape: type[msgspec.Struct] | None, *, media_type: str = JSON) -> dict
     }
 
 
+def gives_act(shape: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:
+    """The same of an act: 202 where the run has not taken it yet."""
+    found = gives(shape)
+    return {**found, 202: {**found[200], "description": "Asked for: the run takes it later"}}
+
+
 def add_schemas(app: FastAPI, shapes: Sequence[type[msgspec.Struct]]) -> None:
     """Have the app's OpenAPI name these structs and what they are made of."""
 

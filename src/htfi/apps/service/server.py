@@ -1,5 +1,6 @@
 """The process that answers: uvicorn on one address, until a signal ends it."""
 
+import resource
 import signal
 import socket
 import sys
@@ -10,62 +11,32 @@ import uvicorn
 
 from htfi.apps.service.app import create_app
 from htfi.apps.service.certificate import ServerCertificate
+from htfi.apps.service.http_protocol import BoundedHttpProtocol
 from htfi.apps.service.served_run import ServedRun
 from htfi.apps.service.tenants import Tenants
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.tenancy.config import ServiceConfig
 from htfi.wiring.service.run_process import RunPlace
+from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_BACKLOG = 4_096
 _SWITCH_S = 0.0005  # at Python's own 5 ms an answer waits that long for the thread that follows the record
 _TICKS_A_LOOK = 10  # of the server, a tenth of a second each
 _GRACE_S = 5  # for answers under way when the service ends
-
-
-def listen_at(address: str, *, is_open: bool = False) -> socket.socket:
-    """A listening socket at HOST:PORT; of the loopback unless open. Raises: InvalidInput, DependencyUnavailable."""
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise InvalidInput(f"--listen {address}: write HOST:PORT, such as 127.0.0.1:8350")
-    if not is_open and host not in _LOOPBACK:
-        raise InvalidInput(
-            f"--listen {address}: without keys the service answers this machine alone: 127.0.0.1:{port}"
-        )
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((host, int(port)))
-        found.listen(_BACKLOG)
-    except OSError as error:
-        found.close()
-        raise DependencyUnavailable(f"cannot listen at {address}: {error.strerror}") from error
-    return found
-
-
-def check_address(host: str, config: ServiceConfig, *, has_certificate: bool) -> None:
-    """Keys go over the network encrypted, or not at all. Raises: InvalidInput."""
-    if host not in _LOOPBACK and not has_certificate and not config.proxies:
-        raise InvalidInput(
-            f"--listen {host}: keys would be sent in clear: give --certificate and --key, "
-            "or name the proxies that end TLS in service.toml"
-        )
 
 
 def serve(
     places: Mapping[str, RunPlace],
     listening: socket.socket,
     tenants: Tenants | None = None,
+    telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
     certificate: ServerCertificate | None = None,
 ) -> None:
     """Answer for each tenant's run until SIGINT or SIGTERM; SIGHUP reads the certificate again."""
     sys.setswitchinterval(_SWITCH_S)
-    app = create_app(places, tenants)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is an open file
+    app = create_app(places, tenants, telemetry)
     proxies = () if tenants is None else tenants.config.proxies
     config = uvicorn.Config(
-        app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",
+        app, loop="uvloop", http=BoundedHttpProtocol, ws="websockets-sansio", lifespan="on", log_level="warning",
         access_log=False, proxy_headers=bool(proxies), forwarded_allow_ips=list(proxies),
         server_header=False, timeout_graceful_shutdown=_GRACE_S, timeout_keep_alive=30, ws_max_size=1 << 16,
         ssl_context_factory=None if certificate is None else lambda _, __: certificate.context,

@@ -43,6 +43,7 @@ from htfi.scheduling.health.node import NodeMonitor
 from htfi.scheduling.placement.edge_placer import EdgePlacer
 from htfi.scheduling.placement.planner import PlacementPlanner
 from htfi.wiring.cluster.control_requests import open_cluster_governance
+from htfi.wiring.cluster.metrics import log_peer
 from htfi.wiring.cluster.node_status import NodeStatusBody, device_status, link_status, node_status_file
 from htfi.wiring.cluster.placement import PlannedPlacer
 from htfi.wiring.config import ClusterConfig, ClusterRole
@@ -50,6 +51,7 @@ from htfi.wiring.models.readers import LazyGenerator, frontier_reader, in_full_p
 from htfi.wiring.models.speculation import require_shared_noise
 from htfi.wiring.outputs import PEERS
 from htfi.wiring.settings import Settings
+from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
 
 _UNREACHABLE = (PeerState.SUSPECT, PeerState.DEAD)
 
@@ -124,11 +126,13 @@ def open_edge(
     secure: bool = True,
     folder: Path | None = None,
     governance: Path | None = None,
+    telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
 ) -> Generator[EdgeNode]:
     """An edge of the cluster in the settings.
 
     Where the run's `folder` holds a marking key, the noise of its readings follows from it. Where the `governance`
-    folder names several nodes, it agrees with them on policy bundles and shares stops.
+    folder names several nodes, it agrees with them on policy bundles and shares stops. Its requests carry the trace of
+    the step that asks; its probes show metrics too.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -143,9 +147,12 @@ def open_edge(
     device = DeviceMonitor()
     log = PeerLog()
     exchange = open_cluster_governance(governance, name)
-    watch = NodeMonitor(
-        name, health, lambda: device_metrics(device), seal_health, log.note, exchange=exchange
-    )
+
+    def note(change: PeerChange) -> None:
+        log.note(change)
+        log_peer(telemetry.log, change)
+
+    watch = NodeMonitor(name, health, lambda: device_metrics(device), seal_health, note, exchange=exchange)
     with ExitStack() as closing:
         closing.enter_context(fast_thread_switching())
         transport = GrpcTransport(
@@ -172,6 +179,7 @@ def open_edge(
             watch.note,
             settings.edge,
             AcceptanceAlarm(),
+            telemetry.traceparent,
         )
         closing.callback(generator.close)
         full = in_full_precision(target)
@@ -207,7 +215,12 @@ def open_edge(
             closing.callback(watch.resign, leader_role(cluster.leader_group))
         if node.probes:
             closing.enter_context(
-                ProbeServer(node.probes, lambda: ProbeResult(True), lambda: _edge_readiness(edge))
+                ProbeServer(
+                    node.probes,
+                    lambda: ProbeResult(True),
+                    lambda: _edge_readiness(edge),
+                    pages=telemetry.pages,
+                )
             )
         generator.wait_ready(FIRST_HEARTBEAT_MS / 1e3)
         yield edge

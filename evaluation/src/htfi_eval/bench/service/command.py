@@ -48,7 +48,8 @@ def command(json_file: Path | None, history_file: Path | None, quick: bool) -> N
     was due. stream_lag_p99_ms: from a decision's release to the hundredth of 1,000 subscribers, decisions of 20 series
     at once. start_s: from `htfi serve` to the page, on the embedded sample. page_kb: all that a first load takes,
     compressed. quiet_tenant_p99_ratio: reads and questions of a tenant while another asks ten times as much, over those
-    without, the worse of the two. Beside them FastAPI and uvicorn as they come, with a body of the same size at the same rate.
+    without, the worse of the two. Beside them FastAPI and uvicorn as they come, with a body of the same size at the
+    same rate.
 
     \b
     Examples:
