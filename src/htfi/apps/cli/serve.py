@@ -120,7 +120,7 @@ def _serve_tenants(
     from htfi.apps.service.certificate import ServerCertificate
     from htfi.apps.service.server import serve
     from htfi.apps.service.tenants import Tenants
-    from htfi.wiring.service.listening import check_encrypted, listen_at
+    from htfi.wiring.service.listening import check_address, listen_at
     from htfi.wiring.service.tenants import open_issuers, open_store, read_service
 
     service = read_service(folder)
@@ -128,7 +128,7 @@ def _serve_tenants(
     tenants = Tenants(service.config, store, open_issuers(service))
     certificate = None if tls is None else ServerCertificate(*tls)
     listening = listen_at(address, is_open=True)
-    check_encrypted(listening, is_encrypted=certificate is not None or bool(service.config.proxies))
+    check_address(listening.getsockname()[0], service.config, has_certificate=certificate is not None)
     runs = service.runs()
     with ExitStack() as closing:
         opened = _open_telemetry(telemetry, closing)

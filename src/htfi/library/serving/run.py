@@ -11,6 +11,7 @@ class ReadableRun:
     """One run's folder, while a server is up: what is read of it, and asked."""
 
     def __init__(self, folder: Path, tenant: str = "", turns: AnswerTurns | None = None) -> None:
+        """`turns` are those that the questions of several tenants take."""
         self.folder = folder
         self.record = LiveRecord(folder)
         self.worker = AnswerProcess(folder, tenant, turns)
