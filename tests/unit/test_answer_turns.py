@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from htfi.apps.service.answer_turns import AnswerTurns, choose_running, drained
 
+from htfi.library.serving.answer_turns import AnswerTurns, choose_running, drained
 from htfi.scheduling.turns.fair_share import UsageCounters, charge_usage
 
 EVEN = {"flood": 1.0, "quiet": 1.0}

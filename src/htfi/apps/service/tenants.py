@@ -92,6 +92,7 @@ class Tenants:
         self._known_sizes: dict[tuple[str, int], int] = {}
         self._is_failing = False
         self._looked_s = 0.0
+        self._look: asyncio.Task[None] | None = None
 
     @property
     def weights(self) -> Mapping[str, float]:
@@ -105,10 +106,11 @@ class Tenants:
         self._task = asyncio.ensure_future(self._work())
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        for task in (self._task, self._look):
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
         with suppress(DependencyUnavailable):
             await self.store_now()
             await self.store_now()  # what came while an earlier batch was sent
@@ -118,13 +120,13 @@ class Tenants:
     async def identify(self, text: str, address: str, now_ns: int) -> Caller:
         """Who brings this key or token. Raises: Unidentified, TooManyAttempts."""
         given = parse_key(text)
-        if given is not None and given.id not in self._keys:
-            await self._look_again()
-        known = None if given is None else self._keys.get(given.id)
         name = given.id if given is not None else ""
         wait_ns = self.failed.wait_ns(address, name, now_ns)
         if wait_ns:
             raise TooManyAttempts("too many keys from this address were wrong", wait_ns)
+        if given is not None and given.id not in self._keys:
+            await self._look_again()
+        known = None if given is None else self._keys.get(given.id)
         if given is None and self._tokens is not None and text.count(".") == 2:
             try:
                 return await self._caller_of_token(self._tokens, text, now_ns)
@@ -176,16 +178,21 @@ class Tenants:
         self._granted.clear()  # what a key that is gone has signed counts no longer
 
     async def _look_again(self) -> None:
-        """Read the keys again where one may have been added just now; not oftener than every quarter second."""
-        now_s = time.monotonic()
-        if now_s - self._looked_s < _LOOK_S or self._is_failing:
+        """Read the keys again where one may have been added just now: every quarter second at most, one for all."""
+        if self._is_failing:
             return
-        self._looked_s = now_s
+        if self._look is None or self._look.done():
+            self._look = asyncio.ensure_future(self._look_when_due())
+        await asyncio.shield(self._look)
+
+    async def _look_when_due(self) -> None:
+        await asyncio.sleep(self._looked_s + _LOOK_S - time.monotonic())
         with suppress(DependencyUnavailable):
             version = self._version
             found = await self.ask(lambda store: _changed_keys(store, version))
             if found is not None:
                 self._take_keys(*found)
+        self._looked_s = time.monotonic()
 
     def within_rights(self, caller: Caller) -> Caller:
         """The caller with the scopes that its person's rights leave it."""

@@ -144,6 +144,7 @@ class AnswerProcess:
             raise
         finally:
             self._deadline = None
+            self._signal(signal.SIGCONT)  # it may have been paused when its answer was there already
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
