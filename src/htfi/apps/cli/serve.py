@@ -38,6 +38,16 @@ Examples:
     metavar="HOST:PORT",
     help="Where to answer; port 0 takes any.",
 )
+@click.option(
+    "--target",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of the language model that writes; the shipped one by default.",
+)
+@click.option(
+    "--draft",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of the model that drafts for --target; without it none does.",
+)
 @settings_option
 @pace_option
 def command(
@@ -45,6 +55,8 @@ def command(
     follow: Path | None,
     folder: Path,
     address: str,
+    target: Path | None,
+    draft: Path | None,
     settings_file: Path | None,
     pace: float | None,
 ) -> None:
@@ -55,10 +67,15 @@ def command(
     """
     require_extra("htfi serve", "service", "fastapi", "uvicorn", "httptools", "uvloop")
     from htfi.apps.service.server import listen_at, serve
+    from htfi.wiring.service.language_models import check_language_models
     from htfi.wiring.service.run_process import RunProcess
 
     if follow is not None and files:
         raise InvalidInput("--follow serves a run that is there: leave the files out")
+    if draft is not None and target is None:
+        raise InvalidInput("--draft drafts for a --target: name both")
+    pair = tuple(str(one.resolve()) if one is not None else "" for one in (target, draft))
+    check_language_models(*pair)
     listening = listen_at(address)
     host, port = listening.getsockname()[:2]
     served = follow or folder
@@ -72,7 +89,7 @@ def command(
         run = RunProcess(arguments, served, lambda line: click.echo(f"htfi: {line}", err=True))
     click.echo(f"htfi: http://{host}:{port} is ready: {served}")
     try:
-        serve({"": served}, listening)
+        serve({"": served}, listening, *pair)
     finally:
         if run is not None:
             run.stop()

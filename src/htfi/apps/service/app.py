@@ -12,6 +12,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from htfi import __version__
 from htfi.apps.service import ask_routes, record_routes, streams, tiles
 from htfi.apps.service.chart import ChartBody
+from htfi.apps.service.openai_api import routes as openai_routes
+from htfi.apps.service.openai_api.requests import ChatCompletionRequest, CompletionRequest, EmbeddingRequest
+from htfi.apps.service.openai_api.served_models import ServedModels
 from htfi.apps.service.problems import add_problems, problem
 from htfi.apps.service.record_routes import json_response
 from htfi.apps.service.representations import SHAPES, Health
@@ -20,6 +23,7 @@ from htfi.apps.service.served_run import ServedRun, record_of
 from htfi.apps.service.worker import ForecastQuestion, ScenarioQuestion
 from htfi.wiring.service.record import is_followed_run_live
 
+_OPENAI = (ChatCompletionRequest, CompletionRequest, EmbeddingRequest)
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -31,11 +35,14 @@ _HEADERS = (
 )
 
 
-def create_app(folders: Mapping[str, Path]) -> FastAPI:
+def create_app(folders: Mapping[str, Path], target: str = "", draft: str = "") -> FastAPI:
     """The application that serves a run's folder for each tenant; it follows the runs while it is up.
+
+    `target` and `draft` are folders of language models, the shipped ones by default.
 
     Without keys there is one tenant, "".
     """
+    models = ServedModels(target, draft)
     runs = {tenant: ServedRun(folder) for tenant, folder in folders.items()}
 
     @asynccontextmanager
@@ -45,6 +52,7 @@ def create_app(folders: Mapping[str, Path]) -> FastAPI:
         yield
         for run in runs.values():
             await run.close()
+        await models.close()
 
     app = FastAPI(
         title="HTFI",
@@ -54,12 +62,14 @@ def create_app(folders: Mapping[str, Path]) -> FastAPI:
         redoc_url=None,
         openapi_url="/v1/openapi.json",
     )
-    app.state.runs = runs
+    app.state.runs, app.state.models = runs, models
     add_problems(app)
-    add_schemas(app, (*SHAPES, ChartBody, ForecastQuestion, ScenarioQuestion))
+    add_schemas(app, (*SHAPES, ChartBody, ForecastQuestion, ScenarioQuestion, *_OPENAI))
     app.include_router(record_routes.router, prefix="/v1")
     app.include_router(streams.router, prefix="/v1")
     app.include_router(ask_routes.router, prefix="/v1")
+    app.include_router(openai_routes.generating, prefix="/v1")
+    app.include_router(openai_routes.reading, prefix="/v1")
     app.include_router(tiles.router)
     app.add_middleware(BrowserRules)
     app.add_api_route(

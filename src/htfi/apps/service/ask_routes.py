@@ -44,6 +44,15 @@ async def scenario(request: Request) -> Response:
 
 async def read_body(request: Request, shape: type[T]) -> T:
     """The request's JSON. Raises: InvalidInput, BodyTooLarge."""
+    content = await read_content(request)
+    try:
+        return msgspec.json.decode(content, type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"the body is not what this path takes: {error}") from None
+
+
+async def read_content(request: Request) -> bytes:
+    """The bytes of a request that states that it is JSON. Raises: InvalidInput, BodyTooLarge."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON:
         raise InvalidInput(f"the body is {kind or 'of no stated type'}: send {JSON}")
@@ -54,7 +63,4 @@ async def read_body(request: Request, shape: type[T]) -> T:
         if num > MAX_BODY_BYTES:
             raise BodyTooLarge(f"the body is larger than {MAX_BODY_BYTES >> 20} MiB")
         parts.append(part)
-    try:
-        return msgspec.json.decode(b"".join(parts), type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"the body is not what this path takes: {error}") from None
+    return b"".join(parts)

@@ -7,6 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from htfi.apps.service.openai_errors import error_response, is_openai_path
 from htfi.domain.errors import (
     AccessDenied,
     DependencyUnavailable,
@@ -72,11 +73,15 @@ def add_problems(app: FastAPI) -> None:
 
     async def of_ours(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HtfiError)
+        if is_openai_path(request.url.path):
+            return error_response(status_of(error), error)
         return problem(status_of(error), str(error), instance=request.url.path)
 
     async def of_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
         headers = None if error.headers is None else dict(error.headers)
+        if is_openai_path(request.url.path):
+            return error_response(error.status_code, str(error.detail), headers)
         return problem(error.status_code, str(error.detail), instance=request.url.path, headers=headers)
 
     async def of_validation(request: Request, error: Exception) -> JSONResponse:
@@ -88,6 +93,8 @@ def add_problems(app: FastAPI) -> None:
     async def of_others(request: Request, error: Exception) -> JSONResponse:
         del error  # its words may hold what no client should see; the server's log has them
         detail = "the service failed at this request; its log says why"
+        if is_openai_path(request.url.path):
+            return error_response(HTTPStatus.INTERNAL_SERVER_ERROR, detail)
         return problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail, instance=request.url.path)
 
     app.add_exception_handler(HtfiError, of_ours)

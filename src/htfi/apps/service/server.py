@@ -41,10 +41,10 @@ def listen_at(address: str) -> socket.socket:
     return found
 
 
-def serve(folders: Mapping[str, Path], listening: socket.socket) -> None:
-    """Answer for each tenant's run until SIGINT or SIGTERM."""
+def serve(folders: Mapping[str, Path], listening: socket.socket, target: str = "", draft: str = "") -> None:
+    """Answer for each tenant's run, and by a pair of language models, until SIGINT or SIGTERM."""
     sys.setswitchinterval(_SWITCH_S)
-    app = create_app(folders)
+    app = create_app(folders, target, draft)
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", ws="websockets-sansio", lifespan="on", log_level="warning",
         access_log=False,
