@@ -39,7 +39,14 @@ EXTRAS = {
     "gluonts": ["gluonts"],  # forecasts as GluonTS has them
     "governance": ["cedarpy>=4.12"],  # who may do what, by Cedar's rules
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
-    "service": ["fastapi>=0.165", "httptools", "uvicorn>=0.54", "uvloop", "websockets>=13"],  # `htfi serve`
+    "service": [
+        "fastapi>=0.165",
+        "httptools",
+        "jinja2>=3.1",
+        "uvicorn>=0.54",
+        "uvloop",
+        "websockets>=13",
+    ],  # `htfi serve`
     "sktime": ["sktime", "skpro"],  # a forecaster of sktime
     "train": [TRAIN, TORCH],
     "docs": ["mkdocs-material", "mkdocstrings[python]"],  # the documentation site
@@ -50,6 +57,8 @@ EXTRAS = {
         "htfi[arch,cluster,fairness,foundation,frontier,gluonts,governance,plots,service,sktime,web]",  # tested too
         "hypothesis",
         "import-linter",
+        "jsonschema",  # what answers by a schema are held to
+        "openai>=3",  # the client that judges the endpoints of its form
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it
         "pymerkle",
         "pyright[nodejs]",
