@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -72,6 +72,7 @@ class Engine:
         self._open: dict[int, list[Text]] = {}
         self._embeddings: deque[_Embedding] = deque()
         self._forms: OrderedDict[bytes, LanguageGrammar] = OrderedDict()
+        self._held: dict[tuple[int, int], tuple[list[str], list[WrittenToken]]] = {}  # of texts not streamed
         self._encode = msgspec.msgpack.Encoder().encode
 
     @property
@@ -89,6 +90,7 @@ class Engine:
             case Embed():
                 self._embeddings.append(_Embedding(question.id, deque(question.texts)))
             case Cancel(id=number):
+                self._held = {key: held for key, held in self._held.items() if key[0] != number}
                 for text in self._open.pop(number, ()):
                     self._models.batch.cancel(text)
                 self._embeddings = deque(one for one in self._embeddings if one.id != number)
@@ -181,6 +183,14 @@ class Engine:
 
     def _send_part(self, asked: Write, choice: int, part: TextPart) -> None:
         tokens = [] if asked.num_logprobs is None else [self._written(one) for one in part.logprobs]
+        if not asked.is_stream:
+            text, logprobs = self._held.setdefault((asked.id, choice), ([], []))
+            text.append(part.text)
+            logprobs += tokens
+            if part.finish is None and not part.problem:
+                return
+            del self._held[asked.id, choice]
+            part, tokens = replace(part, text="".join(text)), logprobs
         counts = Counts(*(getattr(part.counts, name) for name in Counts.__struct_fields__))
         finish = "" if part.finish is None else part.finish.value
         self._send(Part(asked.id, choice, part.text, tokens, counts, finish, part.problem))

@@ -21,6 +21,9 @@ class Write(msgspec.Struct, frozen=True, tag=True):
     num_logprobs: int | None
     form: Literal["text", "object", "schema"]
     schema: bytes = b""
+    is_stream: bool = (
+        True  # otherwise each text is sent when it is whole: the service is not woken for every round
+    )
 
 
 class Embed(msgspec.Struct, frozen=True, tag=True):

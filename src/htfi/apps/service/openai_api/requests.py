@@ -59,7 +59,7 @@ class JsonSchema(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A named schema."""
 
     name: str
-    schema: msgspec.Raw = msgspec.Raw(b"true")
+    schema: Any = True
     description: str | None = None
     strict: bool | None = None
 
@@ -244,7 +244,17 @@ def _write(
     form, schema = _form(asked.response_format)
     seeds = [(seed + _SEED_STEP * choice) % 2**64 for choice in range(num)]
     return Write(
-        number, cast("Any", prompt), seeds, limit, temperature, top_p, stops, num_logprobs, form, schema
+        number,
+        cast("Any", prompt),
+        seeds,
+        limit,
+        temperature,
+        top_p,
+        stops,
+        num_logprobs,
+        form,
+        schema,
+        bool(asked.stream),
     )
 
 
@@ -265,7 +275,7 @@ def _form(stated: ResponseFormat | None) -> tuple[Any, bytes]:
         )
     if stated.json_schema is None:
         raise BadParameter("response_format.json_schema is missing", "response_format")
-    return "schema", bytes(stated.json_schema.schema)
+    return "schema", msgspec.json.encode(stated.json_schema.schema)
 
 
 def _message(stated: ChatMessage, where: str) -> tuple[str, str]:
