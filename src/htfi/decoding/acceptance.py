@@ -33,9 +33,17 @@ class SpeculationCounts:
     verify_ms: float = 0.0
 
     @property
+    def num_drafted(self) -> int:
+        return sum(self.num_drafted_at)
+
+    @property
+    def num_accepted(self) -> int:
+        return sum(self.num_accepted_at)
+
+    @property
     def acceptance(self) -> float:
         """Share of drafted tokens that were accepted; 0 if none was drafted."""
-        return sum(self.num_accepted_at) / sum(self.num_drafted_at) if self.num_drafted_at else 0.0
+        return self.num_accepted / self.num_drafted if self.num_drafted_at else 0.0
 
     def record_round(self, depth: int, num_stood: int) -> None:
         """One answer's part in a pass: chosen tokens drafted on its deepest branch, and how many were accepted."""

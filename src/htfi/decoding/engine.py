@@ -153,6 +153,8 @@ class DecodingEngine:
             counts.acceptance,
             self._warning,
             self._rule.trace.name if self._rule.trace is not None else "",
+            counts.num_drafted,
+            counts.num_accepted,
         )
 
     def tokenize(

@@ -47,6 +47,18 @@ class AccessDenied(HtfiError):
     """Who asks may not do this. Nothing was done."""
 
 
+class NotFound(HtfiError):
+    """What somebody asks for by its name is not there."""
+
+
+class ServiceBusy(HtfiError):
+    """More is asked than a service answers at once."""
+
+
+class TooLong(HtfiError):
+    """An answer took longer than it may."""
+
+
 class MissingExtra(HtfiError):
     """An optional library is needed: the message names the extra to install."""
 

@@ -166,6 +166,8 @@ class SpeculationStats(msgspec.Struct, frozen=True):
     acceptance: float
     alarm: str = ""  # where acceptance has fallen below its usual range
     rule: str = ""  # that accepts drafted tokens, if not the shared noise
+    num_drafted: int = 0  # tokens that the grammar left open
+    num_accepted: int = 0  # of these
 
 
 class RequestRefused(msgspec.Struct, frozen=True):

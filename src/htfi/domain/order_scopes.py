@@ -76,6 +76,8 @@ def covers(request: MassCancelRequest, order: NewOrder) -> bool:
         "instrument": request.instrument, "venue": request.venue, "client": request.client,
         "trader": request.trader, "desk": request.desk, "algo": request.algo,
     }  # fmt: skip
+    if request.order and request.order not in (order.order_id, order.parent_id):
+        return False
     return all(not value or getattr(order, name) == value for name, value in wanted.items())
 
 
@@ -94,8 +96,13 @@ def check_order_scope(scope: str) -> tuple[str, str]:
     return kind, name
 
 
-def mass_cancel_of(scope: str, at_ns: int, by: str, why: str) -> MassCancelRequest:
+def mass_cancel_of(scope: str, at_ns: int, by: str, why: str, request: str = "") -> MassCancelRequest:
     """The request that cancels every open order of a scope. Raises: InvalidInput for what is no scope."""
     kind, name = check_order_scope(scope)
-    stated = MassCancelRequest(at_ns=at_ns, by=by, why=why)
+    stated = MassCancelRequest(at_ns=at_ns, by=by, why=why, request=request)
     return structs.replace(stated, **{kind: name}) if kind else stated
+
+
+def cancel_of_order(order_id: str, at_ns: int, by: str, why: str, request: str = "") -> MassCancelRequest:
+    """The request that cancels one order, or all that a parent has sent. It has no effect on one that is closed."""
+    return MassCancelRequest(at_ns=at_ns, by=by, why=why, order=order_id, request=request)

@@ -129,7 +129,10 @@ class CancelRequest(_OrderMessage, frozen=True, kw_only=True, tag="cancel", omit
 
 
 class MassCancelRequest(_Event, frozen=True, kw_only=True, tag="mass_cancel", omit_defaults=True):
-    """OrderMassCancelRequest (35=q): every open order of the scope. Empty fields reach everything."""
+    """OrderMassCancelRequest (35=q): every open order of the scope. Empty fields reach everything.
+
+    `order` reaches one order, or the children of one parent. `request` names what asked for it, so that it counts once.
+    """
 
     by: str = ""
     why: str = ""
@@ -139,6 +142,8 @@ class MassCancelRequest(_Event, frozen=True, kw_only=True, tag="mass_cancel", om
     trader: str = ""
     desk: str = ""
     algo: str = ""
+    order: str = ""
+    request: str = ""
 
 
 class OrderAcknowledged(_OrderMessage, frozen=True, kw_only=True, tag="ack", omit_defaults=True):

@@ -162,7 +162,9 @@ class ParentWorker:
                 (request.instrument, symbol), (request.client, order.client), (request.trader, order.trader),
                 (request.desk, order.desk), (request.algo, order.algo),
             )  # fmt: skip
-            if all(not asked or asked == own for asked, own in pairs):
+            own_child = self._by_id.get(request.order) is worked
+            is_named = not request.order or request.order == order.order_id or own_child
+            if is_named and all(not asked or asked == own for asked, own in pairs):
                 self.stop(symbol, at_ns)
 
     def traded(self, symbol: str, lots: int, at_ns: int) -> None:

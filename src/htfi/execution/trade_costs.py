@@ -9,8 +9,9 @@ The record holds the market where an order is judged by it and some seconds apar
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from htfi.domain.order_states import OrderStatus
 from htfi.domain.orders import Liquidity, MarketSnapshot, NewOrder, OrderEvent, OrderFilled, OrderMessage
@@ -75,6 +76,15 @@ class CostGroup:
     markouts_bps: tuple[float | None, ...]
     taken_share: float | None
     wait_s: float | None  # median
+
+
+COST_KEYS: Mapping[str, Callable[[OrderCosts], str]] = MappingProxyType({
+    "day": lambda one: one.day,
+    "venue": lambda one: one.venue,
+    "algorithm": lambda one: one.algo or "–",
+    "instrument": lambda one: one.instrument,
+    "order": lambda one: one.order_id,
+})  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -70,6 +70,11 @@ class WaitingDecisions:
         """Whether any decision waits, or its outcome is to be dealt with."""
         return bool(self._places)
 
+    @property
+    def num_waiting(self) -> int:
+        """How many decisions wait."""
+        return len(self._places)
+
     def counts(self) -> dict[CheckpointPhase, int]:
         """How many questions stand in each phase."""
         return Counter(state.phase for state in self._states.values())

@@ -34,6 +34,7 @@ from htfi.pipeline.news_triggers import NewsTriggers
 from htfi.pipeline.numeric import is_numeric
 from htfi.pipeline.operator_actions import HeldNewsStore, NullHeldNews
 from htfi.pipeline.point import PointColumns, open_point
+from htfi.pipeline.point_telemetry import NO_TELEMETRY, PointTelemetry, Stage
 from htfi.pipeline.ports import EventFeed
 from htfi.pipeline.reading_influence import can_move_forecasts
 from htfi.pipeline.reading_plans import plan_deep_readings, plan_readings
@@ -108,8 +109,10 @@ class DecisionLoop:
         context: RunContext,
         keep_waiting: Callable[[], bool] = lambda: False,
         held_news: HeldNewsStore | None = None,
+        telemetry: PointTelemetry = NO_TELEMETRY,
     ) -> None:
         self.feed = feed
+        self.telemetry = telemetry
         self.components = components
         self.recorder = recorder
         self.context = context
@@ -168,19 +171,25 @@ class DecisionLoop:
     def decide(self, point: DecisionPoint) -> DecidedPoint | None:
         """forecast → plan → read → weigh → judge, for every series of the point that has history enough."""
         components, context, recorder = self.components, self.context, self.recorder
+        mark = self.telemetry.mark
         components.governance.take_requests(recorder.ledger.size, self.now_ns)
         columns = open_point(point, components, context)
+        mark(Stage.FORECAST)
         if columns is None:
             return None
         first = recorder.num_recorded
         contexts = plan_readings(columns, components, context, recorder.cursor, first)
+        mark(Stage.PLAN)
         contexts = read_news(contexts, components, recorder.cursor)
+        mark(Stage.READ)
         contexts = weigh_views(contexts, columns, components, first, recorder.cursor)
         contexts, num_skipped = plan_deep_readings(contexts, components, context, recorder.cursor, first)
         self.num_deep_reads_skipped += num_skipped
+        mark(Stage.WEIGH)
         if components.governance.has_breakers(first):
             self._observe(observe_point(columns, contexts, components, context))
         decided = decide_series(columns, contexts, recorder.num_recorded, components, context)
+        mark(Stage.JUDGE)
         return DecidedPoint(columns, contexts, decided)
 
     def observe(self, item: FeedItem) -> Iterable[Bar]:
@@ -200,6 +209,7 @@ class DecisionLoop:
             case News():
                 self._learn_now()  # so that the item is judged by all that happened before it
                 screened = components.news.receive(item)
+                self.telemetry.screened(screened)
                 if screened.verdict is Screening.QUARANTINE:
                     self.held_news.hold(item, screened)
                 components.prepared.receive_news(screened)
@@ -282,12 +292,15 @@ class DecisionLoop:
 
     def _decide_point(self, point: DecisionPoint) -> None:
         self._make_again()
+        self.telemetry.begin()
         point_decided = self.decide(point)
         if point_decided is None:
+            self.telemetry.leave()
             return
         columns, contexts, decided = point_decided
         first = self.recorder.record_all(decided)
         self.recorder.commit()  # released first: what follows waits for no subscriber
+        self.telemetry.end(columns, contexts, decided)
         self._note_decided(columns, decided)
         deeper: list[PendingAmendment] = []
         for one in contexts:

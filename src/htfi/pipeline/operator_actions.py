@@ -1,11 +1,12 @@
-"""What operators do during a run: admit news from quarantine, end a suspicion. Their actions enter between two
-events. Wiring puts `OperatorFeed` around a run's feed.
+"""What people do during a run: admit news from quarantine, end a suspicion, hand in news. Their actions enter between
+two events. Wiring puts `OperatorFeed` around a run's feed.
 
 The place of each action is recorded before it takes effect. So a resumed run, or a repeated one with the same actions,
 applies it there and comes to the same ledger.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from typing import Protocol
 
 import msgspec
@@ -18,7 +19,8 @@ from htfi.pipeline.ports import EventFeed, Position
 
 MAX_REASON_CHARS = 120  # characters of a name, and of a reason
 OPERATOR_SOURCE = "people"  # the source of operators' actions, in events
-_POLL_INTERVAL_NS = 1_000_000_000  # how often a run looks for new actions
+POSTED = "posted"  # the source of news that was handed in
+_POLL_INTERVAL_NS = 100_000_000  # how often a run looks for new actions
 
 
 class HeldItem(msgspec.Struct, frozen=True):
@@ -48,7 +50,7 @@ class NewsAdmission(msgspec.Struct, frozen=True, tag="release"):
 
 class ResetOrder(msgspec.Struct, frozen=True, tag="clearing"):
     """A person ends a suspicion: of a symbol, or of everything. `number` counts them from −1 down; `signed` is the
-    person's signed note, unset without a governance folder.
+    person's signed note, unset without a governance folder; `request` names what asked for it, so that it counts once.
     """
 
     number: int
@@ -56,13 +58,40 @@ class ResetOrder(msgspec.Struct, frozen=True, tag="clearing"):
     why: str
     symbol: str = ""
     signed: str | msgspec.UnsetType = msgspec.UNSET
+    request: str | msgspec.UnsetType = msgspec.UNSET
 
 
-OperatorAction = NewsAdmission | ResetOrder
+class PostedEntry(msgspec.Struct, frozen=True, tag="posted"):
+    """An item that was handed in enters the run. Its text is not here; `digest` is that of the item."""
+
+    number: int
+    id: str
+    digest: str
+
+
+class PostedNews(msgspec.Struct, frozen=True):
+    """An item that was handed to the run from outside, untrusted as any. `number` counts them from 1 on.
+
+    `by` is who posted it, at `at_ns`, UTC. Its `event_time_ns` is 0 where none was stated; when it becomes known is
+    the run's to say.
+    """
+
+    number: int
+    item: News
+    by: str
+    at_ns: int
+
+    @property
+    def entry(self) -> PostedEntry:
+        digest = sha256(msgspec.json.encode(self.item)).hexdigest()[:32]
+        return PostedEntry(self.number, self.item.id, digest)
+
+
+OperatorAction = NewsAdmission | ResetOrder | PostedEntry
 
 
 class AppliedAction(msgspec.Struct, frozen=True):
-    """An operator's action and its place: after so many events of the feed, at that instant of the run."""
+    """An action and its place: after so many events of the feed, at that instant of the run."""
 
     release: OperatorAction
     after: int
@@ -114,6 +143,10 @@ class OperatorActions(Protocol):
         """Actions that have not taken effect yet, in the order in which they were requested."""
         ...
 
+    def find_posted(self, number: int) -> PostedNews | None:
+        """The posted item of a number; None where there is none. Items are asked for once, in order."""
+        ...
+
     def record_applied(self, applied: AppliedAction) -> None:
         """Record durably where one takes effect. Raises: DependencyUnavailable."""
         ...
@@ -130,6 +163,8 @@ class OperatorFeed:
         elapsed_ns: Callable[[], int],
         position: Position | None = None,
     ) -> None:
+        """`is_repeating`, set once there is a loop, says that it makes again what is recorded: nothing new enters."""
+        self.is_repeating: Callable[[], bool] = lambda: False
         self._feed, self._held, self._releases = feed, held, releases
         self._elapsed_ns = elapsed_ns
         saved = position or {"num_events": 0, "now_ns": 0, "num_entered": 0}
@@ -160,7 +195,7 @@ class OperatorFeed:
         entered = self._releases.applied()
         while self._num_applied < len(entered) and entered[self._num_applied].after <= self._num_events:
             yield self._apply(entered[self._num_applied])
-        if self._num_applied < len(entered):
+        if self._num_applied < len(entered) or self.is_repeating():
             return  # what people ask for now comes after what they asked for then
         if not now and self._elapsed_ns() < self._next_poll_ns:
             return
@@ -177,6 +212,8 @@ class OperatorFeed:
     def _apply(self, place: AppliedAction) -> News | SuspicionReset:
         self._num_applied += 1
         release = place.release
+        if isinstance(release, PostedEntry):
+            return self._apply_posted(release, place)
         if isinstance(release, ResetOrder):
             self._now_ns = now_ns = max(place.at_ns, self._now_ns)
             return SuspicionReset(
@@ -191,6 +228,17 @@ class OperatorFeed:
             )
         self._now_ns = max(place.at_ns, self._now_ns)
         return replace(held.item, available_at_ns=self._now_ns, released_by=release.words)
+
+    def _apply_posted(self, entry: PostedEntry, place: AppliedAction) -> News:
+        posted = self._releases.find_posted(entry.number)
+        if posted is None or posted.entry != entry:
+            raise IntegrityError(
+                f"admission {self._num_applied} is of posted item {entry.number} ({entry.id}), which is not in the "
+                "run's folder: restore posted_news.jsonl from a copy, or use a new folder"
+            )
+        self._now_ns = now_ns = max(place.at_ns, self._now_ns)
+        event_ns = min(posted.item.event_time_ns or now_ns, now_ns)
+        return replace(posted.item, available_at_ns=now_ns, event_time_ns=event_ns)
 
     def position(self) -> Position:
         return {

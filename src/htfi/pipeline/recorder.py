@@ -23,6 +23,7 @@ from htfi.governance.policy import judge
 from htfi.narrative.merging import unmerged
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.governed import RunGovernance, subject_of
+from htfi.pipeline.point_telemetry import NO_TELEMETRY, PointTelemetry
 from htfi.pipeline.ports import DecisionLedger, DecisionSink
 from htfi.pipeline.record.entry import decode_entry, encode_worded, is_entry_of, is_json, try_decode_entry
 
@@ -155,12 +156,14 @@ class DecisionRecorder:
         subscriber: Subscriber = no_subscriber,
         watcher: Watcher = lambda _: None,
         is_recorded: bool = True,
+        telemetry: PointTelemetry = NO_TELEMETRY,
     ) -> None:
         """A ledger that ends with entries as JSON goes on with JSON; else new entries are of version 2."""
         self.ledger = ledger
         self.sink = sink
         self.watcher = watcher
         self.subscriber = subscriber
+        self._telemetry = telemetry
         self._governance = governance
         self.subscribes_again = False  # whether the subscriber also gets decisions that are made again
         self._is_recorded = is_recorded  # else entries are empty, and the ledger discards them
@@ -277,6 +280,7 @@ class DecisionRecorder:
         self._governance.take_requests(self.ledger.size, self._pending[0][1].as_of_ns)
         if self._governance.num_logged != self._num_changes:
             self._judge_again()
+        self._telemetry.appending()
         try:
             receipts = self.ledger.append([entry for entry, _ in self._pending])
         except LedgerUnavailable as error:
@@ -284,6 +288,7 @@ class DecisionRecorder:
                 f"{error}; {len(self._pending)} decisions are held back, none was released unrecorded: "
                 "solve this and run the same command again"
             ) from error
+        self._telemetry.appended()
         released, self._pending = self._pending, []
         withheld: list[tuple[int, DecidedSeries]] = []
         for receipt, (_, decided) in zip(receipts, released, strict=True):
@@ -294,6 +299,7 @@ class DecisionRecorder:
         for receipt, (entry, decided) in zip(receipts, released, strict=True):
             self.sink.release(receipt, entry, decided.worded)
         self.sink.flush()
+        self._telemetry.released(released)
         self._ask_people(withheld)
         for _, decided in released:
             self.watcher(decided)

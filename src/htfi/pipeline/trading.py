@@ -232,7 +232,8 @@ class Trader:
                     if (
                         self._worker is None or not event.venue
                     ):  # an algorithm goes on where a session is back
-                        self._waiting.clear()
+                        if not event.order:
+                            self._waiting.clear()
                         if self._worker is not None:
                             self._worker.stop_all(event, at_ns)
                     self.entry.cancel_all(event)

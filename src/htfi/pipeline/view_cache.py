@@ -53,6 +53,19 @@ class ReadRequest(NamedTuple):
     known: NewsView | None = None
 
 
+class ReadingTelemetry:
+    """Is told of readings and does nothing."""
+
+    def reading(self) -> None:
+        """A batch of readings begins."""
+
+    def has_read(self, rung: Rung, num: int) -> None:
+        """It has ended: the news of so many series was read at a rung."""
+
+
+_NO_TELEMETRY = ReadingTelemetry()
+
+
 class _CachedView(msgspec.Struct, frozen=True):
     items: tuple[str, ...]
     rung: Rung
@@ -64,10 +77,15 @@ class ViewCache:
     """The latest view per series, in bounded number, by what was read and by whom."""
 
     def __init__(
-        self, readers: Mapping[Rung, NewsReader], max_series: int, times: ReadingTimes | None = None
+        self,
+        readers: Mapping[Rung, NewsReader],
+        max_series: int,
+        times: ReadingTimes | None = None,
+        telemetry: ReadingTelemetry = _NO_TELEMETRY,
     ) -> None:
         self.times = times or ReadingTimes(FidelityConfig())
         self._readers = readers
+        self._telemetry = telemetry
         self._max_series = max_series
         self._views: OrderedDict[str, _CachedView] = OrderedDict()
         self._late_readers = {
@@ -165,8 +183,10 @@ class ViewCache:
             if rest:
                 questions = [requests[place].question for place in rest]
                 deadline_ms = requests[places[0]].plan.deadline_ms
+                self._telemetry.reading()
                 with self.times.measure(rung, 0 if self.answers_late(rung) else len(rest)):
                     found = self._readers[rung].read(questions, deadline_ms)
+                self._telemetry.has_read(rung, len(rest))
                 for place, view in zip(rest, found, strict=True):
                     views[place] = view
             for place in places:

@@ -1,6 +1,5 @@
 """Decisions of a run that wait for people, for the command line: list them, find one, answer."""
 
-import secrets
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -11,20 +10,33 @@ from msgspec.structs import replace
 from htfi.adapters.keys.ed25519 import verify_signature
 from htfi.adapters.stores.control_folder import CONTROL_FOLDER, read_requests, write_request
 from htfi.domain.errors import AccessDenied, HtfiError, InvalidInput
-from htfi.domain.time import Clock, SystemClock
+from htfi.domain.time import Clock
 from htfi.governance.checkpoints.answers import judge_answer, local_rights, statement_of
 from htfi.governance.checkpoints.requests import MIN_SEEN_DIGITS, AnswerKind, ApprovalAnswer
 from htfi.governance.checkpoints.state import CheckpointState, CheckpointStep, StepKind, advance
 from htfi.governance.control.entries import CheckpointMoved
-from htfi.governance.people import sign_statement
+from htfi.governance.people import identify, sign_statement
 from htfi.narrative.text import clean
 from htfi.pipeline.checkpoints import fold_entry, step_of
 from htfi.pipeline.operator_actions import MAX_REASON_CHARS
-from htfi.wiring.authorisation import Requester, answer_rights, check_named, key_of, open_access, run_key
+from htfi.wiring.authorisation import (
+    Requester,
+    answer_rights,
+    check_named,
+    key_of,
+    open_access,
+    read_statement,
+    run_key,
+)
 from htfi.wiring.control import governance_entries
 from htfi.wiring.ledger import DATABASE, is_running
+from htfi.wiring.request_token import RequestToken, new_token
 
 _WAIT_S = 2.0  # for a run to record an answer
+
+
+class UnknownQuestion(InvalidInput):
+    """The run asks nothing about such a decision."""
 
 
 class RecordedQuestion(NamedTuple):
@@ -96,7 +108,7 @@ def find_question(folder: Path, which: str) -> ListedQuestion:
     for one in asked:
         if which in (one.recorded.state.question.decision, str(one.number)):
             return one
-    raise InvalidInput(
+    raise UnknownQuestion(
         f"{folder} asks nothing about '{clean(which, 60)}': `htfi approvals list {folder}` lists what it asks"
     )
 
@@ -111,6 +123,7 @@ def give_answer(
     why: str = "",
     to: str = "",
     clock: Clock | None = None,
+    token: RequestToken | None = None,
 ) -> GivenAnswer:
     """Leave a person's answer for the run, which judges it once more and records it, refusals included.
 
@@ -122,20 +135,29 @@ def give_answer(
     reason = clean(why, MAX_REASON_CHARS)
     if kind is not AnswerKind.SEEN and not reason:
         raise InvalidInput("--why: a reason is required: the record states who decided and why")
-    run, now_ns = run_key(folder), (clock or SystemClock()).now_ns()
+    token = token or new_token(clock)
+    run, now_ns = run_key(folder), token.at_ns
+    at_ns = read_statement(requester.note, clock).at_ns if requester.note else now_ns
     access = open_access(requester.governance) if requester.governance is not None else None
     if access is None:
         check_named(requester)
-    key = key_of(requester, access.directory) if access is not None else None
-    by = requester.by if access is None or key is None else access.directory.by_key[key.verifier_key].id
+    key = key_of(requester, access.directory) if access is not None and not requester.note else None
+    by = requester.by
+    if access is not None and requester.note:
+        by = identify(requester.note, access.directory, verify_signature)[0].id
+    elif access is not None and key is not None:
+        by = access.directory.by_key[key.verifier_key].id
     answer = ApprovalAnswer(
-        f"answer-{now_ns}-{secrets.token_hex(4)}", now_ns, state.question.decision, kind,
-        clean(by, MAX_REASON_CHARS), reason, digest, clean(to, MAX_REASON_CHARS),
+        token.named("answer"), at_ns, state.question.decision, kind,
+        clean(by, MAX_REASON_CHARS), reason, digest, clean(to, MAX_REASON_CHARS), requester.note,
     )  # fmt: skip
     if key is not None:
         note = sign_statement(statement_of(answer, run), key.verifier_key, key)
         answer = replace(answer, signed=note)
-    write_request(folder / CONTROL_FOLDER, answer)
+    if (step := _step_of(folder, answer)) is not None:
+        return GivenAnswer(answer, _counted(step), is_running(folder), True, state.question.deadline_ns)
+    if all(one.id != answer.id for one in waiting_answers(folder)):
+        write_request(folder / CONTROL_FOLDER, answer)
     rights = (
         local_rights(run, verify_signature)
         if requester.governance is None
@@ -144,11 +166,16 @@ def give_answer(
     _, steps = advance(state, judge_answer(answer, state, rights, now_ns))
     goes_on = is_running(folder)
     recorded = _await_step(folder, answer) if goes_on else None
-    step = recorded or steps[-1]
+    step = _counted(recorded or steps[-1])
+    return GivenAnswer(answer, step, goes_on, recorded is not None, state.question.deadline_ns)
+
+
+def _counted(step: CheckpointStep) -> CheckpointStep:
+    """Raises: AccessDenied where an answer did not count."""
     if step.step is StepKind.REFUSED:
         refusal = step.detail.partition(": ")[2]
         raise AccessDenied(f"refused: {refusal}; the run records that it was tried")
-    return GivenAnswer(answer, step, goes_on, recorded is not None, state.question.deadline_ns)
+    return step
 
 
 def _await_step(folder: Path, answer: ApprovalAnswer) -> CheckpointStep | None:
@@ -156,11 +183,16 @@ def _await_step(folder: Path, answer: ApprovalAnswer) -> CheckpointStep | None:
     until_s = monotonic() + _WAIT_S
     while monotonic() < until_s:
         with suppress(HtfiError):  # the log is being written
-            for step in read_approvals(folder)[answer.decision].steps:
-                if step.answer == answer.id:
-                    return step
+            if (step := _step_of(folder, answer)) is not None:
+                return step
         sleep(0.02)
     return None
+
+
+def _step_of(folder: Path, answer: ApprovalAnswer) -> CheckpointStep | None:
+    """What is recorded of an answer."""
+    steps = read_approvals(folder)[answer.decision].steps
+    return next((step for step in steps if step.answer == answer.id), None)
 
 
 def _is_taken(answer: ApprovalAnswer, asked: list[ListedQuestion]) -> bool:

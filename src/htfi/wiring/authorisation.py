@@ -11,8 +11,8 @@ from htfi.adapters.keys.ed25519 import SigningKey, load_key, verify_signature
 from htfi.adapters.stores.adoption_folder import read_nodes
 from htfi.adapters.stores.bundle_folder import OFFICERS_FILE, read_text
 from htfi.adapters.stores.snapshot import read_whole
-from htfi.domain.errors import AccessDenied, DependencyUnavailable, InvalidInput
-from htfi.domain.time import Clock, SystemClock
+from htfi.domain.errors import AccessDenied, DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.domain.time import NS_PER_S, Clock, SystemClock
 from htfi.governance.authorisation import (
     AccessAction,
     AccessRequest,
@@ -23,17 +23,23 @@ from htfi.governance.authorisation import (
 from htfi.governance.bundles.bundle import parse_officers
 from htfi.governance.checkpoints.answers import AnswerRights, local_rights
 from htfi.governance.config import RecordConfig
+from htfi.governance.ledger.note import parse_note
 from htfi.governance.people import (
+    MAX_NOTE_BYTES,
     PEOPLE_FILE,
     PeopleDirectory,
     RequestStatement,
     identify,
     parse_people,
     sign_statement,
+    statement_in,
 )
 from htfi.wiring.governance_log import read_governance_log
 from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.settings import SETTINGS_FILE, decode_settings
+
+NS_PER_MINUTE = 60 * NS_PER_S
+MAX_NOTE_AGE_NS = 5 * NS_PER_MINUTE  # of what was signed on another machine, whose clock may differ
 
 
 class GovernanceAccess(NamedTuple):
@@ -44,11 +50,12 @@ class GovernanceAccess(NamedTuple):
 
 
 class Requester(NamedTuple):
-    """Who asks at the command line: a name, or a key that a governance folder knows."""
+    """Who asks: a name, a key that a governance folder knows, or a statement that was signed with one elsewhere."""
 
     by: str
     governance: Path | None = None
     key: Path | None = None
+    note: str = ""
 
 
 class AllowedRequest(NamedTuple):
@@ -117,13 +124,36 @@ def sign_allowed(
 
     Raises: AccessDenied, InvalidInput, DependencyUnavailable.
     """
-    key = key_of(requester, access.directory)
-    note = sign_statement(statement, key.verifier_key, key)
+    if requester.note:
+        note, signed = requester.note, read_statement(requester.note)
+        if signed != msgspec.structs.replace(statement, at_ns=signed.at_ns):
+            raise AccessDenied(
+                f"what was signed is not what is asked: sign {msgspec.json.encode(statement).decode()}"
+            )
+    else:
+        key = key_of(requester, access.directory)
+        note = sign_statement(statement, key.verifier_key, key)
     principal, _ = identify(note, access.directory, verify_signature)
     require_access(
         access.authoriser, AccessRequest(principal, statement.action, resource, statement.at_ns)
     )  # fmt: skip
     return AllowedRequest(principal.id, note)
+
+
+def read_statement(note: str, clock: Clock | None = None) -> RequestStatement:
+    """What a person has signed elsewhere, not long ago. Raises: InvalidInput, AccessDenied where it is too old."""
+    try:
+        if len(note) > MAX_NOTE_BYTES:
+            raise IntegrityError(f"larger than {MAX_NOTE_BYTES >> 10} kB")
+        statement = statement_in(parse_note(note).text)
+    except (IntegrityError, InvalidInput) as error:
+        raise InvalidInput(f"signed: is no signed note of a request: {error}") from error
+    if abs((clock or SystemClock()).now_ns() - statement.at_ns) > MAX_NOTE_AGE_NS:
+        raise AccessDenied(
+            f"signed: the request is dated more than {MAX_NOTE_AGE_NS // NS_PER_MINUTE} minutes from this machine's "
+            "time: sign it again"
+        )
+    return statement
 
 
 def has_people(governance: Path) -> bool:

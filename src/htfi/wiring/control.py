@@ -4,7 +4,6 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import Enum
 from pathlib import Path
-from secrets import token_hex
 from time import monotonic, sleep, time_ns
 
 from msgspec import UNSET
@@ -46,6 +45,7 @@ from htfi.wiring.authorisation import (
     Requester,
     has_people,
     open_access,
+    read_statement,
     record_owner,
     run_key,
     run_rights,
@@ -55,6 +55,7 @@ from htfi.wiring.authorisation import (
 from htfi.wiring.bundles import BundleWatch, require_governance_folder
 from htfi.wiring.governance_log import GOVERNANCE_ORIGIN
 from htfi.wiring.ledger import DATABASE, is_running, open_ledger, open_ledger_readonly
+from htfi.wiring.request_token import RequestToken, new_token
 
 GOVERNANCE_FOLDER = "governance"  # of a run; it is there once something changed
 _WAIT_S = 2.0  # for a run to log a request
@@ -203,14 +204,16 @@ def request_stop(
     why: str,
     cause: StopCause = StopCause.COMMAND,
     shared: Path | None = None,
+    token: RequestToken | None = None,
 ) -> ControlOutcome:
     """Ask the run in a folder, all of the governance folder `shared`, or all of this user, to release nothing in scope.
 
     Where the disk has no room for the request, a firm-wide stop is an empty STOP file, which needs none and names
     nobody. Raises: InvalidInput, DependencyUnavailable.
     """
-    made = _checked(scope, by, why)
-    request = StopRequest(f"stop-{made}-{token_hex(3)}", made, scope, by, why, cause)
+    _check(scope, by, why)
+    token = token or new_token()
+    request = StopRequest(token.named("stop"), token.at_ns, scope, by, why, cause)
     try:
         return _send(run, shared, request)
     except DependencyUnavailable as error:
@@ -229,25 +232,33 @@ def request_reenabling(
     breaker: str = "",
     shared: Path | None = None,
     key: Path | None = None,
+    note: str = "",
+    token: RequestToken | None = None,
 ) -> ControlOutcome:
     """Ask for the end of the stops of a scope, and that its breakers close, or the one of a name.
 
-    Where the governance folder `shared` has people, its rules decide, and the request is signed with `key`; then `run`
-    may be named too. Raises: InvalidInput, AccessDenied, MissingExtra, IntegrityError, DependencyUnavailable.
+    Where the governance folder `shared` has people, its rules decide, and the request is signed with `key`, or was
+    elsewhere: `note`. Then `run` may be named too.
+
+    Raises: InvalidInput, AccessDenied, MissingExtra, IntegrityError, DependencyUnavailable.
     """
     signed = ""
-    made = _checked(scope, by if key is None else "signed", why)
-    request = ReenableRequest(f"reenable-{made}-{token_hex(3)}", made, scope, by, why, breaker)
-    if key is not None or (shared is not None and has_people(shared)):
+    is_signed = key is not None or bool(note)
+    _check(scope, "signed" if is_signed else by, why)
+    token = token or new_token()
+    at_ns = read_statement(note).at_ns if note else token.at_ns
+    request = ReenableRequest(token.named("reenable"), at_ns, scope, by, why, breaker)
+    if is_signed or (shared is not None and has_people(shared)):
         if shared is None:
             raise InvalidInput("--key: give the governance folder that knows it too: --governance DIR")
         statement = reenable_statement(request, shared_key(shared) if run is None else run_key(run))
-        requester = Requester(by, shared, key)
+        requester = Requester(by, shared, key, note)
         tenant = "" if run is None else record_owner(run).tenant
         by, signed = sign_allowed(open_access(shared), requester, statement, scope_resource(scope, tenant))
         shared = shared if run is None else None
     folder = _control_folder(run, shared)
-    was_there = parse_scope(scope) == FIRM and not breaker and remove_stop_file(folder)
+    is_first = all(one.id != request.id for one in read_requests(folder)[0])
+    was_there = is_first and parse_scope(scope) == FIRM and not breaker and remove_stop_file(folder)
     try:
         return _send(run, shared, replace(request, by=by, signed=signed))
     except DependencyUnavailable:
@@ -256,13 +267,12 @@ def request_reenabling(
         raise
 
 
-def _checked(scope: str, by: str, why: str) -> int:
-    """The time of a request whose words are fit for the record."""
+def _check(scope: str, by: str, why: str) -> None:
+    """Raises: InvalidInput where the words of a request are not fit for the record."""
     parse_scope(scope)
     for name, text in (("--by", by), ("--why", why)):
         if not text.strip() or len(text) > MAX_CAUSE_CHARS or not text.isprintable():
             raise InvalidInput(f"{name} must be one line of 1 to {MAX_CAUSE_CHARS} characters")
-    return time_ns()
 
 
 def _control_folder(run: Path | None, shared: Path | None) -> Path:
@@ -283,7 +293,9 @@ def _control_folder(run: Path | None, shared: Path | None) -> Path:
 
 def _send(run: Path | None, shared: Path | None, request: FolderRequest) -> ControlOutcome:
     folder = _control_folder(run, shared)
-    write_request(folder, _after_all(folder, request))
+    asked, _ = read_requests(folder)
+    if all(one.id != request.id for one in asked):
+        write_request(folder, _after_all(asked, request))
     if run is None:
         return ControlOutcome.SHARED
     if not is_running(run):
@@ -296,10 +308,19 @@ def _send(run: Path | None, shared: Path | None, request: FolderRequest) -> Cont
     return ControlOutcome.WAITS
 
 
-def _after_all(folder: Path, request: FolderRequest) -> FolderRequest:
-    """The request as the newest of its folder: others may come from nodes whose clocks are ahead."""
-    newest_ns = max((one.at_ns for one in read_requests(folder)[0]), default=0)
-    return replace(request, at_ns=newest_ns + 1) if request.at_ns <= newest_ns else request
+def _after_all(asked: Sequence[FolderRequest], request: FolderRequest) -> FolderRequest:
+    """The request as the newest of its folder: others may come from nodes whose clocks are ahead.
+
+    What is signed states its time itself. Raises: InvalidInput where that is not later, AccessDenied where it was used.
+    """
+    newest_ns = max((one.at_ns for one in asked), default=0)
+    if isinstance(request, StopRequest) or not request.signed:
+        return replace(request, at_ns=newest_ns + 1) if request.at_ns <= newest_ns else request
+    if any(not isinstance(one, StopRequest) and one.signed == request.signed for one in asked):
+        raise AccessDenied("what was signed was asked for before: sign it again")
+    if request.at_ns <= newest_ns:
+        raise InvalidInput("what was signed is dated before what was asked for last: sign it again")
+    return request
 
 
 def _is_logged(run: Path, request: str) -> bool:

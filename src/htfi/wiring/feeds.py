@@ -21,6 +21,7 @@ from htfi.pipeline.intake.reorder import LEAP_NS, NO_LEAP_NS
 from htfi.pipeline.intake.source import OrderedSource, RowReader
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.ports import Position, RowQuarantine
+from htfi.wiring.bus import check_bus_source, is_bus, open_bus_source
 from htfi.wiring.market_data import fix_source, is_fix, open_fix_source
 
 STDIN = "-"
@@ -42,7 +43,7 @@ class SourceInfo:
 
 def resolve(paths: Sequence[str], mapping: Path | None = None, **defaults: str) -> list[SourceSpec]:
     """The sources that a command line names, with the mapping's settings: PATH, NAME=PATH, ws://…, http(s)://…,
-    fix://… or '-'.
+    nats://…, fix://… or '-'.
 
     Without paths all sources of the mapping are opened; with paths only those, each with the settings of the
     source that has its name or its file's name. `defaults` fill in what neither states (zone, tolerance …).
@@ -146,6 +147,8 @@ def _open_live(spec: SourceSpec, inbox: Inbox, stdin: int, context: FeedContext)
         return LiveReader(spec, inbox, StdinReceiver(inbox, stdin))
     if is_fix(spec.url):
         return open_fix_source(spec, inbox, context.notify)
+    if is_bus(spec.url):
+        return open_bus_source(spec, inbox, context.notify)
     feed = live_feed(spec)
     return LiveReader(spec, inbox, feed.open_receiver(spec, inbox, context), feed.ROWS())
 
@@ -205,6 +208,8 @@ def _complete(spec: SourceSpec, defaults: dict[str, str]) -> SourceSpec:
         )
     if is_fix(spec.url):
         spec = fix_source(spec)
+    elif is_bus(spec.url):
+        check_bus_source(spec)
     elif spec.url:
         live_feed(spec).check(spec)
     if spec.path:

@@ -22,6 +22,7 @@ from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.operator_actions import HeldNewsStore
+from htfi.pipeline.point_telemetry import NO_TELEMETRY, PointTelemetry
 from htfi.pipeline.ports import DecisionLedger, DecisionSink, EventFeed
 from htfi.pipeline.prepared_views import PreparedViews
 from htfi.pipeline.recorder import DecisionRecorder, Subscriber, Watcher, no_subscriber
@@ -45,6 +46,7 @@ def build_components(
     digest_file: DigestFile | None = file_digest,
     governance: RunGovernance | None = None,
     more_experts: Sequence[Expert] = (),
+    telemetry: PointTelemetry = NO_TELEMETRY,
 ) -> Components:
     """New components, without history. Without readers news is cited and not read.
 
@@ -52,7 +54,7 @@ def build_components(
     """
     readers = readers or {Rung.TEMPLATE: TemplateReader(settings.narrative)}
     times = ReadingTimes(settings.scheduling, reading_clock)
-    readings = ViewCache(readers, settings.narrative.max_symbols, times)
+    readings = ViewCache(readers, settings.narrative.max_symbols, times, telemetry)
     has_frontier = bool(settings.models.frontier_url) and Rung.DEEP in readers
     processor = build_news_processor(settings, cache, has_frontier=has_frontier, digest_file=digest_file)
     calendar = open_calendar(settings.narrative.calendar)
@@ -88,6 +90,7 @@ def build_loop(
     more_experts: Sequence[Expert] = (),
     promoted: Mapping[str, str] = MappingProxyType({}),
     mark_key_id: str = "",
+    telemetry: PointTelemetry = NO_TELEMETRY,
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
@@ -97,7 +100,7 @@ def build_loop(
     `promoted` (lineage to digest). `mark_key_id` names the marking key of the readers' noise.
     """
     components = build_components(
-        settings, readers, cache, reading_clock, digest_file, governance, more_experts
+        settings, readers, cache, reading_clock, digest_file, governance, more_experts, telemetry
     )
     recorder = DecisionRecorder(
         ledger,
@@ -109,6 +112,7 @@ def build_loop(
         subscriber=subscriber,
         watcher=watch,
         is_recorded=is_recorded,
+        telemetry=telemetry,
     )
     terms = RunContext(
         pipeline=settings.pipeline,
@@ -132,4 +136,4 @@ def build_loop(
         is_recorded=is_recorded,
     )
     linger = wait_until(settings.pipeline.late_wait_ms, time.monotonic, time.sleep)
-    return DecisionLoop(feed, components, recorder, terms, linger, held)
+    return DecisionLoop(feed, components, recorder, terms, linger, held, telemetry)

@@ -29,6 +29,7 @@ from htfi.adapters.stores.decisions import (
 )
 from htfi.adapters.stores.held_news import HELD_NEWS
 from htfi.adapters.stores.journal_check import LedgerEntries, RowDifferences, check_journal, repair_journal
+from htfi.adapters.stores.posted_news import POSTED_FILE, PostedNewsReader
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.adapters.stores.sqlite_log import PUBLISHED
 from htfi.domain.content_marking import MARKING_FILE, TEXT_FIELDS, marking_file, marking_meta
@@ -52,6 +53,7 @@ STATE = "state.bin"
 QUARANTINE = "quarantine.jsonl"
 INBOX = "inbox"
 PEERS = "peers.jsonl"
+NODES_FILE = "nodes.json"  # of an edge's run
 STATEMENTS = "statements.jsonl"
 REPORT = "report.html"
 DELETION_PENDING = "deletion.pending"  # while parts of deleted entries may lie in derived files
@@ -61,8 +63,8 @@ _MARKED = (JOURNAL, TABLE, REPORT, STATEMENTS)
 _FILES = frozenset(
     {
         DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock", SIGNING_KEY, PUBLISHED, SETTINGS_FILE,
-        STATE, JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, REQUESTED_FILE, ADMITTED_FILE, PEERS,
-        STATEMENTS, MARKING_FILE, MARK_KEY_FILE, DELETION_PENDING,
+        STATE, JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, REQUESTED_FILE, ADMITTED_FILE, POSTED_FILE, PEERS,
+        NODES_FILE, STATEMENTS, MARKING_FILE, MARK_KEY_FILE, DELETION_PENDING,
     }
 )  # fmt: skip
 _FOLDERS = (INBOX, CACHE_FOLDER, GOVERNANCE_FOLDER, CONTROL_FOLDER)
@@ -333,6 +335,7 @@ def _changed_files(folder: Path) -> list[str]:
             )
     try:
         read_admissions(folder)
+        PostedNewsReader(folder).read_new()
     except IntegrityError as error:
         wrong.append(str(error))
     return wrong

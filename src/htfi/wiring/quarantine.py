@@ -15,6 +15,10 @@ from htfi.wiring.authorisation import Requester, authorise
 from htfi.wiring.ledger import DATABASE, is_running
 
 
+class UnknownItem(InvalidInput):
+    """There is no such item in quarantine."""
+
+
 class QuarantinedItem(NamedTuple):
     """An item in quarantine with what became of it: who asked to release it, and where that took effect."""
 
@@ -40,7 +44,7 @@ def list_quarantined(
     requested, admitted = read_admissions(folder)
     requests = [*requested, *(action.release for action in admitted)]
     by_number = {action.number: action for action in requests if isinstance(action, NewsAdmission)}
-    places = {action.release.number: action for action in admitted}
+    places = {one.release.number: one for one in admitted if isinstance(one.release, NewsAdmission)}
     return [
         QuarantinedItem(held, by_number.get(held.number), places.get(held.number))
         for held in read_held(folder / HELD_NEWS)
@@ -58,7 +62,7 @@ def find_quarantined(folder: Path, which: str) -> QuarantinedItem:
     if not found and which.isdecimal():
         found = [one for one in kept if one.held.number == int(which[:18])]
     if not found:
-        raise InvalidInput(
+        raise UnknownItem(
             f"the quarantine of {folder} has no item '{clean(which, 60)}': `htfi quarantine list {folder}` "
             "lists them"
         )

@@ -29,6 +29,7 @@ from htfi.pipeline.intake.merged_feed import MergedFeed, PacedFeed
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason, describe_refused_source
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.operator_actions import OperatorFeed
+from htfi.pipeline.point_telemetry import NO_TELEMETRY, PointTelemetry
 from htfi.pipeline.ports import DecisionSink, EventFeed, RowQuarantine
 from htfi.pipeline.recorder import Watcher, no_subscriber
 from htfi.pipeline.run_state import LedgerTruncated, RunStateStore, SavedRun
@@ -171,6 +172,7 @@ def open_run(
     promoted: Mapping[str, str] = MappingProxyType({}),
     with_orders: bool = False,
     venue_files: Sequence[Path] = (),
+    telemetry: PointTelemetry = NO_TELEMETRY,
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
@@ -182,7 +184,7 @@ def open_run(
     the digests of what was promoted there and shaped the settings, which every decision names. Where the folder holds
     a marking key, mark.key, the noise of readings follows from it. `with_orders` acts on released decisions by orders
     (`wiring.trading`): such a run is made again from its inputs when it goes on, and compares its orders with those
-    that it recorded. They go through FIX where `venue_files` state the sessions.
+    that it recorded. They go through FIX where `venue_files` state the sessions. `telemetry` is told of each point.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -263,7 +265,9 @@ def open_run(
         if pace is not None:
             feed = PacedFeed(feed, pace, time.monotonic_ns, time.sleep)
         released = AdmissionsFile(folder, releases)
-        feed = OperatorFeed(feed, held, released, time.monotonic_ns, saved.feed if saved else None)
+        feed = operators = OperatorFeed(
+            feed, held, released, time.monotonic_ns, saved.feed if saved else None
+        )
         live = feed.progress() is None
         if live or with_orders:  # the time of the next item is unknown, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)
@@ -296,8 +300,10 @@ def open_run(
             governance=governance,
             promoted=promoted,
             mark_key_id="" if mark_key is None else mark_key.id,
+            telemetry=telemetry,
         )
         loop.recorder.subscribes_again = with_orders
+        operators.is_repeating = lambda: loop.recorder.cursor.is_replaying
         if orders is not None:
             orders.trader.follow_dependence(loop.components.forecaster.surprises)
         news = loop.components.news

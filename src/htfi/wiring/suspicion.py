@@ -15,6 +15,7 @@ from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.authorisation import Requester, authorise
 from htfi.wiring.ledger import is_running, open_ledger_readonly
 from htfi.wiring.quarantine import require_run_folder
+from htfi.wiring.request_token import RequestToken
 
 MAX_SYMBOL_CHARS = 64
 
@@ -67,7 +68,7 @@ def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
     finally:
         log.close()
     requested, admitted = read_admissions(folder)
-    times_ns = {one.release.number: one.at_ns for one in admitted}
+    times_ns = {one.release.number: one.at_ns for one in admitted if isinstance(one.release, ResetOrder)}
     requests_by_number = {
         one.number: one
         for one in (*requested, *(each.release for each in admitted))
@@ -83,7 +84,9 @@ def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
     )
 
 
-def request_reset(folder: Path, requester: Requester, why: str, symbol: str = "") -> tuple[ResetOrder, bool]:
+def request_reset(
+    folder: Path, requester: Requester, why: str, symbol: str = "", token: RequestToken | None = None
+) -> tuple[ResetOrder, bool]:
     """Record a named person's request to end a suspicion, of a symbol or of everything; with it whether a run is
     going on, which takes it in within seconds.
 
@@ -97,7 +100,12 @@ def request_reset(folder: Path, requester: Requester, why: str, symbol: str = ""
     resource = AccessResource(ResourceKind.SUSPICION, name or "everything")
     allowed = authorise(requester, folder, AccessAction.END_SUSPICION, resource, reason)
     clearing = request_suspicion_reset(
-        folder, _required_text(allowed.by, "--by: a name"), reason, name, allowed.note or UNSET
+        folder,
+        _required_text(allowed.by, "--by: a name"),
+        reason,
+        name,
+        allowed.note or UNSET,
+        token.named("reset") if token is not None else UNSET,
     )
     return clearing, is_running(folder)
 

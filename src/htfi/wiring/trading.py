@@ -5,6 +5,7 @@ its scope and cancels what is open there; so do requests that people leave in th
 that is made again takes them where it took them before, as the order log says.
 """
 
+import threading
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,13 +13,13 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from htfi.adapters.stores.order_log import ORDERS, OrderLog, read_order_log
+from htfi.adapters.stores.order_log import ORDERS, OrderLog, read_events_from, read_order_log
 from htfi.adapters.stores.order_requests import OrderRequest, OrderRequests, write_order_request
 from htfi.domain.counts import counted
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.governance import MAX_CAUSE_CHARS, ScopeLevel, SystemName, parse_scope
 from htfi.domain.order_limits import OrderLimits
-from htfi.domain.order_scopes import mass_cancel_of
+from htfi.domain.order_scopes import cancel_of_order, mass_cancel_of
 from htfi.domain.orders import (
     LimitsInForce,
     MassCancelRequest,
@@ -39,11 +40,16 @@ from htfi.pipeline.trading import ControlEvent, RestingModels, TradedFeed, Trade
 from htfi.wiring.ledger import is_running
 from htfi.wiring.notices import warn
 from htfi.wiring.order_record import RecordedOrders
+from htfi.wiring.request_token import RequestToken
 from htfi.wiring.settings import Settings
 from htfi.wiring.venue_link import open_venue
 
 _BY_SETTINGS, _BY_BUNDLE = SystemName.SETTINGS.value, SystemName.POLICY_BUNDLE.value
 _BY_GOVERNANCE = SystemName.GOVERNANCE_LOG.value
+
+
+class NoOrders(InvalidInput):
+    """A run's folder holds no orders: it does not trade."""
 
 
 def no_orders() -> Mapping[str, Collection[str]]:
@@ -305,15 +311,64 @@ def read_costs(folder: Path) -> CostSurvey:
     return CostSurvey().take_all(read_order_log(folder))
 
 
-def request_of_orders(folder: Path, request: OrderRequest) -> bool:
-    """Ask something of a run's orders; whether the run goes on. Raises: InvalidInput, DependencyUnavailable."""
+def request_of_orders(folder: Path, request: OrderRequest, name: str = "") -> bool:
+    """Ask something of a run's orders, in a file of this `name`; whether the run goes on.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
     _check_traded(folder)
-    write_order_request(folder, request)
+    write_order_request(folder, request, name)
     return is_running(folder)
+
+
+def cancel_orders(folder: Path, scope: str, order_id: str, by: str, why: str, token: RequestToken) -> bool:
+    """Ask to cancel one order, or with no `order_id` all of a scope; whether the run goes on. Done once for a token.
+
+    Raises: InvalidInput where the run has no such order, IntegrityError, DependencyUnavailable.
+    """
+    _check_traded(folder)
+    name = f"{token.at_ns}-{token.text}"
+    if order_id:
+        request = cancel_of_order(order_id, token.at_ns, by, why, name)
+    else:
+        request = mass_cancel_of(scope, token.at_ns, by, why, name)
+    if token.is_again and any(
+        isinstance(one, MassCancelRequest) and one.request == name for one in read_order_log(folder)
+    ):
+        return is_running(folder)
+    return request_of_orders(folder, request, name)
+
+
+class OrderBookReader:
+    """Orders and costs of a run's order log, read on from where it was read to; for several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._survey = CostSurvey()
+        self._num_bytes = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def reading(self) -> Generator[CostSurvey]:
+        """Of all that is recorded now, to read while no other thread does.
+
+        Raises: InvalidInput where the run does not trade, IntegrityError, DependencyUnavailable.
+        """
+        _check_traded(self._folder)
+        with self._lock:
+            yield self._read_on()
+
+    def _read_on(self) -> CostSurvey:
+        if (size := (self._folder / ORDERS).stat().st_size) < self._num_bytes:
+            self._survey, self._num_bytes = CostSurvey(), 0
+        if size > self._num_bytes:
+            events, self._num_bytes = read_events_from(self._folder, self._num_bytes)
+            self._survey.take_all(events)
+        return self._survey
 
 
 def _check_traded(folder: Path) -> None:
     if not (folder / ORDERS).exists():
-        raise InvalidInput(
+        raise NoOrders(
             f"{folder} has no {ORDERS}: name the folder of a run that `htfi trade --out` has filled"
         )

@@ -1,4 +1,5 @@
-"""Answers GET /live and GET /ready over HTTP/1.1 from one thread of its own; `htfi edge` and `htfi cloud` start it.
+"""Answers GET /live, GET /ready and further pages over HTTP/1.1 from one thread of its own; runs, edges and clouds
+start it.
 
 200 where the answer is yes, 503 where it is no, with a small JSON body. One request a connection, each within a bound,
 so that no client can hold it up.
@@ -7,8 +8,9 @@ so that no client can hold it up.
 import asyncio
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import NamedTuple
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
@@ -33,22 +35,32 @@ class ProbeResult(NamedTuple):
 
 
 Probe = Callable[[], ProbeResult]
+Page = Callable[[str], tuple[str, bytes]]
+"""The content type and the content of a page, given a request's `Accept`. It must not wait."""
 
 
 class ProbeServer:
-    """A server at `address` (host:port, port 0: any, see `port`).
+    """A server at `address` (host:port, port 0: any, see `port`), with `pages` by path beside its probes.
 
     `live` and `ready` are asked in its thread and must not wait; one that raises counts as no.
     Raises: InvalidInput for an address that is none, DependencyUnavailable where it cannot listen.
     """
 
     def __init__(
-        self, address: str, live: Probe, ready: Probe, *, answer_s: float = 1.0, num_connections: int = 64
+        self,
+        address: str,
+        live: Probe,
+        ready: Probe,
+        *,
+        pages: Mapping[str, Page] = MappingProxyType({}),
+        answer_s: float = 1.0,
+        num_connections: int = 64,
     ) -> None:
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 65535:
             raise InvalidInput(f"'{address}' is not an address for probes: write HOST:PORT")
         self._probes = {"/live": live, "/ready": ready}
+        self._pages = pages
         self._answer_s, self._num_connections = answer_s, num_connections
         self._num_open = 0
         self._loop = asyncio.new_event_loop()
@@ -126,23 +138,44 @@ class ProbeServer:
         method, _, rest = request.partition(b"\r\n")[0].decode("latin-1").partition(" ")
         path, _, version = rest.partition(" ")
         if not version.startswith("HTTP/1."):
-            return _response(400, {"error": "not an HTTP/1.1 request"})
-        ask = self._probes.get(path.partition("?")[0])
-        if ask is None:
-            return _response(404, {"error": "request /live or /ready"})
+            return _json_response(400, {"error": "not an HTTP/1.1 request"})
+        path, is_head = path.partition("?")[0], method == "HEAD"
+        ask, page = self._probes.get(path), self._pages.get(path)
+        if ask is None and page is None:
+            return _json_response(404, {"error": f"request {', '.join([*self._probes, *self._pages])}"})
         if method not in ("GET", "HEAD"):
-            return _response(405, {"error": "use GET"})
+            return _json_response(405, {"error": "use GET"})
+        if page is not None:
+            try:
+                content_type, content = page(_accepted(request))
+            except Exception as error:  # noqa: BLE001 - whatever fails, a scraper sees that it failed
+                return _json_response(503, {"error": f"{type(error).__name__}: {error}"})
+            return _response(200, content_type, content, is_head)
+        assert ask is not None
         try:
             holds, words = ask()
         except Exception as error:  # noqa: BLE001 - whatever fails, the answer is no
             holds, words = False, f"unknown: {error}"
-        return _response(200 if holds else 503, {"ok": holds, "words": words}, method == "HEAD")
+        return _json_response(200 if holds else 503, {"ok": holds, "words": words}, is_head)
 
 
-def _response(status: int, body: dict[str, object], only_head: bool = False) -> bytes:
+def _accepted(request: bytes) -> str:
+    """The `Accept` header of a request; '' where it has none."""
+    for line in request.split(b"\r\n")[1:]:
+        name, _, value = line.decode("latin-1").partition(":")
+        if name.strip().lower() == "accept":
+            return value.strip()
+    return ""
+
+
+def _json_response(status: int, body: dict[str, object], only_head: bool = False) -> bytes:
     content = json.dumps(body, ensure_ascii=False).encode() + b"\n"
+    return _response(status, "application/json", content, only_head)
+
+
+def _response(status: int, content_type: str, content: bytes, only_head: bool = False) -> bytes:
     head = (
-        f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: application/json\r\n"
+        f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {content_type}\r\n"
         f"Content-Length: {len(content)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
     )
     return head.encode() + (b"" if only_head else content)

@@ -1,5 +1,5 @@
 """Two files of a run: releases.jsonl, people's words on quarantine and suspicion; released.jsonl, where they took
-effect.
+effect, and where news entered that was posted (`posted_news`).
 
 `htfi quarantine admit` and `htfi suspicion clear` append to the first, also while a run continues; the run alone
 appends to the second. Both are safe on the disk before it is reported.
@@ -14,9 +14,17 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.adapters.stores.posted_news import PostedNewsReader, copy_entered
+from htfi.domain.errors import AccessDenied, DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.files import add_checksum, checksum_holds, open_private, sync_folder
-from htfi.pipeline.operator_actions import AppliedAction, NewsAdmission, OperatorAction, ResetOrder
+from htfi.pipeline.operator_actions import (
+    AppliedAction,
+    NewsAdmission,
+    OperatorAction,
+    PostedEntry,
+    PostedNews,
+    ResetOrder,
+)
 
 REQUESTED_FILE = "releases.jsonl"
 ADMITTED_FILE = "released.jsonl"
@@ -36,6 +44,11 @@ class AdmissionsFile:
         self._asked, self._path = folder / REQUESTED_FILE, folder / ADMITTED_FILE
         self._entered = list(_read_lines(self._path, AppliedAction, mend=True))
         self._seen: tuple[int, int] | None = None
+        if again is not None:
+            copy_entered(again.parent, folder, _num_posted(_read_lines(again, AppliedAction)))
+        self._posted = PostedNewsReader(folder)
+        self._items: dict[int, PostedNews] = {}  # posted, and not taken out by the feed
+        self._num_posted = _num_posted(self._entered)
         if again is None:
             return
         if not again.is_file():
@@ -51,6 +64,21 @@ class AdmissionsFile:
         return self._entered
 
     def requested(self) -> Sequence[OperatorAction]:
+        self._read_posted()
+        posted = [one.entry for number, one in self._items.items() if number > self._num_posted]
+        return [*posted, *self._requested_by_people()]
+
+    def find_posted(self, number: int) -> PostedNews | None:
+        self._read_posted()
+        for earlier in [one for one in self._items if one < number]:
+            del self._items[earlier]
+        return self._items.get(number)
+
+    def _read_posted(self) -> None:
+        for posted in self._posted.read_new():
+            self._items[posted.number] = posted
+
+    def _requested_by_people(self) -> Sequence[OperatorAction]:
         try:
             about = self._asked.stat()
         except OSError:
@@ -65,14 +93,21 @@ class AdmissionsFile:
     def record_applied(self, applied: AppliedAction) -> None:
         _append_line(self._path, add_checksum(_ENCODER.encode(applied), len(self._entered)))
         self._entered.append(applied)
+        if isinstance(applied.release, PostedEntry):
+            self._num_posted = applied.release.number
+
+
+def _num_posted(applied: Sequence[AppliedAction]) -> int:
+    """How many posted items have entered; they do in order."""
+    return max((one.release.number for one in applied if isinstance(one.release, PostedEntry)), default=0)
 
 
 def not_yet_effective(
     asked: Sequence[OperatorAction], applied: Sequence[AppliedAction]
 ) -> list[OperatorAction]:
     """Those that have not taken effect."""
-    done = {action.release.number for action in applied}
-    return [release for release in asked if release.number not in done]
+    done = {(type(action.release), action.release.number) for action in applied}
+    return [release for release in asked if (type(release), release.number) not in done]
 
 
 def read_admissions(folder: Path) -> tuple[list[OperatorAction], list[AppliedAction]]:
@@ -81,25 +116,52 @@ def read_admissions(folder: Path) -> tuple[list[OperatorAction], list[AppliedAct
 
 
 def request_admission(folder: Path, release: NewsAdmission) -> None:
-    """Write a person's word down for good. Raises: InvalidInput where the item is released already."""
+    """Write a person's word down for good; the same word again changes nothing.
+
+    Raises: InvalidInput where the item is released already, on another word.
+    """
     with _appending_request(folder) as (requests, place):
-        earlier = next((request for request in requests if request.number == release.number), None)
+        admissions = (request for request in requests if isinstance(request, NewsAdmission))
+        earlier = next((request for request in admissions if request.number == release.number), None)
+        if earlier == release:
+            return
         if earlier is not None:
             raise InvalidInput(f"item {release.number} ({release.id}) was already admitted by {earlier.by}")
         _append_line(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(release), place))
 
 
 def request_suspicion_reset(
-    folder: Path, by: str, why: str, symbol: str, signed: str | msgspec.UnsetType = msgspec.UNSET
+    folder: Path,
+    by: str,
+    why: str,
+    symbol: str,
+    signed: str | msgspec.UnsetType = msgspec.UNSET,
+    request: str | msgspec.UnsetType = msgspec.UNSET,
 ) -> ResetOrder:
-    """Write down for good a person's word that suspicion is to end; it is given a number of its own."""
+    """Write down for good a person's word that suspicion is to end; it is given a number of its own.
+
+    A `request` that was written down before is returned as it is. Raises: AccessDenied where another one is signed
+    by the same note.
+    """
     with _appending_request(folder) as (requests, place):
+        for earlier in requests:
+            if isinstance(earlier, PostedEntry):
+                continue
+            if (
+                request is not msgspec.UNSET
+                and isinstance(earlier, ResetOrder)
+                and earlier.request == request
+            ):
+                return earlier
+            if signed is not msgspec.UNSET and earlier.signed == signed:
+                raise AccessDenied("what was signed was asked for before: sign it again")
         clearing = ResetOrder(
-            min((request.number for request in requests if request.number < 0), default=0) - 1,
+            min((one.number for one in requests if one.number < 0), default=0) - 1,
             by,
             why,
             symbol,
             signed,
+            request,
         )
         _append_line(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(clearing), place))
     return clearing

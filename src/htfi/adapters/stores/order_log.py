@@ -109,6 +109,22 @@ def read_order_log(folder: Path) -> Iterator[OrderEvent]:
         yield _decoded(line, path, number)
 
 
+def read_events_from(folder: Path, num_bytes: int) -> tuple[list[OrderEvent], int]:
+    """The events after so many bytes of a folder's file, and how many bytes those before the next one take.
+
+    Raises: IntegrityError, naming the line after that place; DependencyUnavailable.
+    """
+    path = folder / ORDERS
+    try:
+        with path.open("rb") as file:
+            file.seek(num_bytes)
+            lines = file.read().split(b"\n")[:-1]
+    except OSError as error:
+        raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror or error}") from error
+    events = [_decoded(line, path, number) for number, line in enumerate(lines, 1)]
+    return events, num_bytes + sum(len(line) + 1 for line in lines)
+
+
 def _decoded(line: bytes, path: Path, number: int) -> OrderEvent:
     try:
         return decode_order_event(line)

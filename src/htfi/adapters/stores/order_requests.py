@@ -29,9 +29,12 @@ _SETTLED_NS = 1_000_000_000  # a folder that changed later may change again at t
 OrderRequest = MassCancelRequest | TradingDisabled | TradingEnabled | Reconciled
 
 
-def write_order_request(run: Path, request: OrderRequest) -> Path:
-    """Leave a request in a run's folder. Raises: DependencyUnavailable."""
-    path = run / FOLDER / f"{request.at_ns}-{token_hex(4)}.json"
+def write_order_request(run: Path, request: OrderRequest, name: str = "") -> Path:
+    """Leave a request in a run's folder, in a file of this name or of one that no other has.
+
+    Raises: DependencyUnavailable.
+    """
+    path = run / FOLDER / f"{name or f'{request.at_ns}-{token_hex(4)}'}.json"
     try:
         make_private(path.parent)
         write_atomically(path, encode_order_event(request))

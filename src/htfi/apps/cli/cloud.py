@@ -2,10 +2,15 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from htfi.apps.cli.signals import graceful_shutdown
+from htfi.apps.options import telemetry_options
+
+if TYPE_CHECKING:
+    from htfi.wiring.telemetry import TelemetryOptions
 
 _CLOSING_S = 10.0  # beyond the drain, for streams and threads to end
 
@@ -44,6 +49,7 @@ that says so. A second signal stops it at once.
 )  # fmt: skip
 @click.option("--without-draft", is_flag=True, help="Load no draft model: only edges draft.")
 @click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
+@telemetry_options
 def command(
     name: str,
     listen: str | None,
@@ -58,6 +64,7 @@ def command(
     governance: Path | None,
     without_draft: bool,
     plain: bool,
+    telemetry: "TelemetryOptions",
 ) -> None:
     """Serve a target model: verify what edges draft, and generate for edges that do not draft."""
     from rich.console import Console
@@ -71,15 +78,27 @@ def command(
     from htfi.apps.cli.view.counters import cloud_counters
     from htfi.wiring.cluster.cloud import open_cloud
     from htfi.wiring.cluster.options import add_cloud
+    from htfi.wiring.telemetry import ProcessKind, open_telemetry
 
     served = served_settings(settings_file, governance, target=target, draft=draft)
     settings = add_cloud(
         served.settings, name, listen=listen, clouds=clouds, certs=certs, residency=residency, probes=probes
     )
     console = Console()
-    with open_cloud(
-        settings, name, secure=not insecure_loopback, with_draft=not without_draft, governance=governance
-    ) as cloud:
+    is_probed = bool(settings.cluster.nodes[name].probes)
+    with (
+        open_telemetry(telemetry, ProcessKind.CLOUD, is_probed=is_probed) as opened,
+        open_cloud(
+            settings,
+            name,
+            secure=not insecure_loopback,
+            with_draft=not without_draft,
+            governance=governance,
+            telemetry=opened,
+        ) as cloud,
+    ):
+        if opened.port:
+            click.echo(f"htfi: metrics at port {opened.port}, /metrics")
         click.echo(f"htfi: {name} is ready on {cloud.address}: {cloud.model}")
         sys.stdout.flush()
         server = CloudViewModel(f"{name} → {cloud.address}")

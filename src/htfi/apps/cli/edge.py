@@ -18,11 +18,13 @@ from htfi.apps.options import (
     report_option,
     settings_option,
     switch_option,
+    telemetry_options,
 )
 
 if TYPE_CHECKING:
     from htfi.wiring.control import DeadMansSwitch
     from htfi.wiring.outputs import OutputFile
+    from htfi.wiring.telemetry import TelemetryOptions
 
 EPILOG = """\b
 Examples:
@@ -58,6 +60,7 @@ If a cloud is late, the edge's draft model answers. That decision is provisional
 @outputs_option
 @plain_option
 @report_option
+@telemetry_options
 def command(
     files: tuple[str, ...],
     name: str,
@@ -81,6 +84,7 @@ def command(
     outputs: "frozenset[OutputFile] | None",
     plain: bool,
     report: bool,
+    telemetry: "TelemetryOptions",
 ) -> None:
     """Forecast at the edge; clouds run the target model.
 
@@ -93,12 +97,19 @@ def command(
     from htfi.apps.cli.run import execute_run, served_settings
     from htfi.wiring.cluster.edge import open_edge
     from htfi.wiring.cluster.options import add_edge
+    from htfi.wiring.telemetry import ProcessKind, open_telemetry
 
     served = served_settings(settings_file, governance, bar=bar, target=target, draft=draft)
     settings = served.settings
     group = leader_group if leader_group is not None else former_group
     settings = add_edge(settings, name, clouds=clouds, certs=certs, leader_group=group, probes=probes)
-    with open_edge(settings, name, secure=not insecure_loopback, folder=out, governance=governance) as edge:
+    is_probed = bool(settings.cluster.nodes[name].probes)
+    with (
+        open_telemetry(telemetry, ProcessKind.EDGE, is_probed=is_probed) as opened,
+        open_edge(
+            settings, name, secure=not insecure_loopback, folder=out, governance=governance, telemetry=opened
+        ) as edge,
+    ):
         execute_run(
             settings,
             files,
@@ -114,4 +125,5 @@ def command(
             plain=plain,
             report=report,
             edge=edge,
+            telemetry=opened,
         )

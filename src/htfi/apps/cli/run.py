@@ -29,6 +29,7 @@ from htfi.apps.options import (
     report_option,
     settings_option,
     switch_option,
+    telemetry_options,
 )
 from htfi.decoding.config import RULES
 from htfi.domain.counts import counted
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from htfi.wiring.run import OpenRun
     from htfi.wiring.sandbox.serving import ServedSettings
     from htfi.wiring.settings import Settings
+    from htfi.wiring.telemetry import ProcessTelemetry, TelemetryOptions
     from htfi.wiring.trading import OpenOrders
 
 EPILOG = """\b
@@ -86,6 +88,7 @@ To resume a run that was stopped or killed, run the same command again.
 @outputs_option
 @plain_option
 @report_option
+@telemetry_options
 def command(
     files: tuple[str, ...],
     mapping: Path | None,
@@ -104,6 +107,7 @@ def command(
     outputs: "frozenset[OutputFile] | None",
     plain: bool,
     report: bool,
+    telemetry: "TelemetryOptions",
 ) -> None:
     """Forecast a stream of prices and news; record each decision, then release it.
 
@@ -111,24 +115,27 @@ def command(
     decisions.jsonl as --outputs says, the quarantine and report.html.
     """
     from htfi.apps.cli.run import execute_run
+    from htfi.wiring.telemetry import ProcessKind, open_telemetry
 
     served = served_settings(settings_file, governance, bar=bar, target=target, draft=draft, rule=rule)
-    execute_run(
-        served.settings,
-        files,
-        mapping,
-        out,
-        mirror=FileIO(1, "wb", closefd=False) if to_stdout else None,
-        pace=pace,
-        listen=listen,
-        switch=switch,
-        governance=governance,
-        promoted=served.digests,
-        releases=releases,
-        outputs=outputs,
-        plain=plain,
-        report=report,
-    )
+    with open_telemetry(telemetry, ProcessKind.RUN) as opened:
+        execute_run(
+            served.settings,
+            files,
+            mapping,
+            out,
+            mirror=FileIO(1, "wb", closefd=False) if to_stdout else None,
+            pace=pace,
+            listen=listen,
+            switch=switch,
+            governance=governance,
+            promoted=served.digests,
+            releases=releases,
+            outputs=outputs,
+            plain=plain,
+            report=report,
+            telemetry=opened,
+        )
 
 
 def adapted(
@@ -198,6 +205,7 @@ def execute_run(
     promoted: Mapping[str, str] = MappingProxyType({}),
     with_orders: bool = False,
     venue_files: Sequence[Path] = (),
+    telemetry: "ProcessTelemetry | None" = None,
 ) -> None:
     """Run to the end or until interrupted; exits with 130 then. Without files it is the embedded sample.
 
@@ -209,7 +217,9 @@ def execute_run(
     from htfi.apps.cli.view.display import open_view
     from htfi.apps.cli.view.state import ViewModel
     from htfi.wiring.run import open_run
+    from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY
 
+    telemetry = telemetry or NO_PROCESS_TELEMETRY
     title = (
         ", ".join(Path(name).name for name in [*([mapping] if mapping else []), *files])
         or "the embedded sample"
@@ -236,8 +246,10 @@ def execute_run(
         promoted=promoted,
         with_orders=with_orders,
         venue_files=venue_files,
+        telemetry=telemetry.points,
     )
     with opened as run:
+        show_metrics(telemetry, run, folder, edge)
         ends = graceful_shutdown(run.loop.stop, STOP_S, "the run")
         stops = stop_by_signal(run.controls.push)
         with (
@@ -270,6 +282,23 @@ def execute_run(
     refused = run.rejected_sources()
     if refused and not run.loop.recorder.num_decided:
         raise InvalidInput(refused[0])
+
+
+def show_metrics(
+    telemetry: "ProcessTelemetry", run: "OpenRun", folder: Path, edge: "EdgeNode | None"
+) -> None:
+    """Let the process's metrics show an open run; says where, where it has an address of its own."""
+    if not telemetry.pages:
+        return
+    from htfi.wiring.run_metrics import run_readings
+
+    telemetry.registry.read_from(lambda: run_readings(run, folder, telemetry.points))
+    if edge is not None:
+        from htfi.wiring.cluster.metrics import edge_readings
+
+        telemetry.registry.read_from(lambda: edge_readings(edge.monitor, edge.placer.num_placed.copy()))
+    if telemetry.port:
+        click.echo(f"htfi: metrics at port {telemetry.port}, /metrics", err=True)
 
 
 @contextmanager

@@ -1,17 +1,27 @@
 """`htfi serve`: a run's forecasts, decisions and record over HTTP, with the run beside it or of its own folder."""
 
+import socket
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.options import pace_option, settings_option
+from htfi.apps.options import governance_option, pace_option, settings_option, telemetry_options
 from htfi.domain.errors import InvalidInput, require_extra
+from htfi.wiring.service.run_process import RunPlace, RunProcess
+
+if TYPE_CHECKING:
+    from htfi.wiring.service.language_models import ModelPair
+    from htfi.wiring.telemetry import ProcessTelemetry, TelemetryOptions
 
 EPILOG = """\b
 Examples:
   htfi serve                       a run of the embedded sample
   htfi serve prices.csv --out run1 a run of your files, as it goes
   htfi serve --follow run1         a run of another shell, or an ended one
+  htfi serve --service DIR         tenants with keys, each with a run of its own
 """
 
 
@@ -21,6 +31,12 @@ Examples:
     "--follow",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Serve this run's folder; start no run.",
+)
+@click.option(
+    "--service",
+    "service_folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Serve the tenants that DIR/service.toml names.",
 )
 @click.option(
     "--out",
@@ -50,46 +66,104 @@ Examples:
 )
 @settings_option
 @pace_option
+@governance_option
+@telemetry_options
 def command(
     files: tuple[str, ...],
     follow: Path | None,
+    service_folder: Path | None,
     folder: Path,
     address: str,
     target: Path | None,
     draft: Path | None,
     settings_file: Path | None,
     pace: float | None,
+    governance: Path | None,
+    telemetry: "TelemetryOptions",
 ) -> None:
     """Answer programs and people over HTTP, from the record of a run.
 
-    Without --follow a run of FILES (the embedded sample without any) is started beside it and ends with it. The
-    service only reads: what it shows is what the run has recorded and released.
+    Without --follow a run of FILES (the embedded sample without any) is started beside it and ends with it. What it
+    shows is what the run has recorded and released; what people ask for is left in the run's folder, for the run.
     """
     require_extra("htfi serve", "service", "fastapi", "uvicorn", "httptools", "uvloop")
-    from htfi.apps.service.server import listen_at, serve
-    from htfi.wiring.service.language_models import check_language_models
-    from htfi.wiring.service.run_process import RunProcess
+    from htfi.wiring.service.language_models import ModelPair, check_language_models
+
+    if draft is not None and target is None:
+        raise InvalidInput("--draft drafts for a --target: name both")
+    pair = ModelPair(*(str(one.resolve()) if one is not None else "" for one in (target, draft)))
+    check_language_models(pair)
+    if service_folder is not None:
+        if files or follow is not None or governance is not None:
+            raise InvalidInput(
+                "--service names runs and governance in its service.toml: leave files, --follow, --governance out"
+            )
+        _serve_tenants(service_folder, address, settings_file, pace, telemetry, pair)
+        return
+    from htfi.apps.service.server import serve
+    from htfi.wiring.service.listening import listen_at
 
     if follow is not None and files:
         raise InvalidInput("--follow serves a run that is there: leave the files out")
-    if draft is not None and target is None:
-        raise InvalidInput("--draft drafts for a --target: name both")
-    pair = tuple(str(one.resolve()) if one is not None else "" for one in (target, draft))
-    check_language_models(*pair)
     listening = listen_at(address)
+    served = RunPlace(follow or folder, governance)
+    with ExitStack() as closing:
+        opened = _open_telemetry(telemetry, closing)
+        if follow is None:
+            closing.callback(_started(files, settings_file, pace, served).stop)
+        _say_ready(listening, str(served.folder))
+        serve({"": served}, listening, telemetry=opened, models=pair)
+
+
+def _serve_tenants(
+    folder: Path,
+    address: str,
+    settings_file: Path | None,
+    pace: float | None,
+    telemetry: "TelemetryOptions",
+    models: "ModelPair",
+) -> None:
+    from htfi.apps.service.server import serve
+    from htfi.apps.service.tenants import Tenants
+    from htfi.wiring.service.listening import listen_at
+    from htfi.wiring.service.tenants import open_store, read_service
+
+    service = read_service(folder)
+    tenants = Tenants(service.config, open_store(service))
+    listening = listen_at(address)
+    runs = service.runs()
+    with ExitStack() as closing:
+        opened = _open_telemetry(telemetry, closing)
+        for name, tenant in service.config.tenants.items():
+            if tenant.files:
+                files = [one if one == "sample" else str(folder / one) for one in tenant.files]
+                settings = folder / tenant.settings if tenant.settings else settings_file
+                closing.callback(_started(files, settings, pace, runs[name]).stop)
+        _say_ready(listening, f"{len(runs)} tenants of {folder}")
+        serve(runs, listening, tenants, opened, models)
+
+
+def _open_telemetry(options: "TelemetryOptions", closing: ExitStack) -> "ProcessTelemetry":
+    from htfi.wiring.telemetry import ProcessKind, open_telemetry
+
+    opened = closing.enter_context(open_telemetry(options, ProcessKind.SERVICE, is_probed=True))
+    if opened.port:
+        click.echo(f"htfi: metrics at port {opened.port}, /metrics", err=True)
+    return opened
+
+
+def _started(files: Sequence[str], settings: Path | None, pace: float | None, place: RunPlace) -> RunProcess:
+
+    arguments = [one for one in files if one != "sample"]
+    if settings is not None:
+        arguments += ["--settings", str(settings)]
+    if pace is not None:
+        arguments += ["--pace", str(pace)]
+    if place.governance is not None:
+        arguments += ["--governance", str(place.governance)]
+    return RunProcess(arguments, place.folder, lambda line: click.echo(f"htfi: {line}", err=True))
+
+
+def _say_ready(listening: socket.socket, what: str) -> None:
     host, port = listening.getsockname()[:2]
-    served = follow or folder
-    run = None
-    if follow is None:
-        arguments = list(files)
-        if settings_file is not None:
-            arguments += ["--settings", str(settings_file)]
-        if pace is not None:
-            arguments += ["--pace", str(pace)]
-        run = RunProcess(arguments, served, lambda line: click.echo(f"htfi: {line}", err=True))
-    click.echo(f"htfi: http://{host}:{port} is ready: {served}")
-    try:
-        serve({"": served}, listening, *pair)
-    finally:
-        if run is not None:
-            run.stop()
+    click.echo(f"htfi: http://{host}:{port} is ready: {what}")

@@ -17,12 +17,14 @@ from htfi.apps.options import (
     report_option,
     settings_option,
     switch_option,
+    telemetry_options,
 )
 from htfi.execution.config import AlgorithmName, Strategy
 
 if TYPE_CHECKING:
     from htfi.wiring.control import DeadMansSwitch
     from htfi.wiring.outputs import OutputFile
+    from htfi.wiring.telemetry import TelemetryOptions
 
 EPILOG = """\b
 Examples:
@@ -79,6 +81,7 @@ SAMPLE_SYMBOLS = ["SPX", "IBM"]  # of the embedded sample; nobody can hold the V
 @outputs_option
 @plain_option
 @report_option
+@telemetry_options
 def command(
     files: tuple[str, ...],
     mapping: Path | None,
@@ -98,6 +101,7 @@ def command(
     outputs: "frozenset[OutputFile] | None",
     plain: bool,
     report: bool,
+    telemetry: "TelemetryOptions",
 ) -> None:
     """Forecast a stream of prices and news, and act on the forecasts by orders.
 
@@ -108,6 +112,7 @@ def command(
     from htfi.apps.cli.run import execute_run, served_settings
     from htfi.wiring.market_data import prices_of
     from htfi.wiring.settings import override, with_venues
+    from htfi.wiring.telemetry import ProcessKind, open_telemetry
 
     served = served_settings(settings_file, governance, bar=bar, target=target, draft=draft)
     settings = served.settings
@@ -123,19 +128,21 @@ def command(
         files = (*prices_of(venue_file), *files)
     if not files and mapping is None and "*" in settings.trading.symbols:
         settings = override(settings, "trading", symbols=SAMPLE_SYMBOLS)
-    execute_run(
-        settings,
-        files,
-        mapping,
-        out,
-        mirror=None,
-        pace=pace,
-        switch=switch,
-        governance=governance,
-        promoted=served.digests,
-        outputs=outputs,
-        plain=plain,
-        report=report,
-        with_orders=True,
-        venue_files=venue_files,
-    )
+    with open_telemetry(telemetry, ProcessKind.RUN) as opened:
+        execute_run(
+            settings,
+            files,
+            mapping,
+            out,
+            mirror=None,
+            pace=pace,
+            switch=switch,
+            governance=governance,
+            promoted=served.digests,
+            outputs=outputs,
+            plain=plain,
+            report=report,
+            with_orders=True,
+            venue_files=venue_files,
+            telemetry=opened,
+        )

@@ -1,40 +1,18 @@
 """Who asks: a tenant's caller with scopes, which a request carries from the moment it is identified."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 
 from starlette.requests import HTTPConnection
 
 from htfi.domain.errors import AccessDenied
-
-
-class Scope(StrEnum):
-    """What a caller may do on the run of its tenant."""
-
-    READ = "read"  # what the run has recorded, and what stands beside it
-    ASK = "ask"  # have something worked out: posted bars, scenarios
-    GENERATE = "generate"  # have a language model write or encode
-    NEWS = "news"  # hand in news
-    ACT = "act"  # stop, re-enable, approve, admit; cancel orders
-    ADMIN = "admin"  # tenants, keys, quotas
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """One that was identified. The tenant "" is that of a service without keys."""
-
-    tenant: str
-    name: str
-    scopes: frozenset[Scope]
-
-
-LOCAL = Caller("", "local user", frozenset(Scope))
+from htfi.library.serving.callers import LOCAL, NOBODY, Caller, Scope
 
 
 def caller_of(connection: HTTPConnection) -> Caller:
     """Who asks; on a service without keys whoever can reach it."""
-    caller: Caller = connection.scope.get("caller", LOCAL)
+    caller: Caller | None = connection.scope.get("caller")
+    if caller is None:
+        return LOCAL if getattr(connection.app.state, "tenants", None) is None else NOBODY
     return caller
 
 

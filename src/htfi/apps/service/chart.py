@@ -3,31 +3,12 @@
 import math
 from collections.abc import Sequence
 
-import msgspec
-
+from htfi.client.bodies import ChartBody
 from htfi.domain.decision import Decision
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.library.charts.fan import BAND_LEVELS, make_fan
 
 _S_PER_DAY = NS_PER_DAY // NS_PER_S
-
-
-class ChartBody(msgspec.Struct, frozen=True):
-    """Columns of n released decisions, oldest first, and of m points ahead of the newest. Prices in units of the feed.
-
-    Shapes: times_s, prices, low, high, indexes [n]; fan_times_s [m]; fan_levels [5]; fan [m][5]. `low` and `high` are
-    the ends of the 90% band that the decision before had forecast for a price; None where there is none.
-    """
-
-    series: str
-    indexes: list[int]
-    times_s: list[int]
-    prices: list[float]
-    low: list[float | None]
-    high: list[float | None]
-    fan_times_s: list[int]
-    fan_levels: list[float]
-    fan: list[list[float]]
 
 
 def chart_of(series: str, recorded: Sequence[tuple[int, Decision]]) -> ChartBody:

@@ -6,6 +6,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from htfi.apps.service.openai_errors import error_response, is_openai_path
 from htfi.domain.errors import (
@@ -15,21 +16,16 @@ from htfi.domain.errors import (
     IntegrityError,
     InvalidInput,
     MissingExtra,
+    NotFound,
+    ServiceBusy,
+    TooLong,
 )
+from htfi.wiring.approvals import UnknownQuestion
+from htfi.wiring.quarantine import UnknownItem
+from htfi.wiring.service.answered_requests import KeyReused, RequestUnderWay, TooManyKeys
+from htfi.wiring.trading import NoOrders
 
 MEDIA_TYPE = "application/problem+json"
-
-
-class NotFound(HtfiError):
-    """What a path names is not there."""
-
-
-class ServiceBusy(HtfiError):
-    """More is asked than the service answers at once."""
-
-
-class TooLong(HtfiError):
-    """An answer took longer than it may."""
 
 
 class BodyTooLarge(HtfiError):
@@ -37,6 +33,12 @@ class BodyTooLarge(HtfiError):
 
 
 _STATUS = {
+    NoOrders: HTTPStatus.NOT_FOUND,
+    UnknownQuestion: HTTPStatus.NOT_FOUND,
+    UnknownItem: HTTPStatus.NOT_FOUND,
+    KeyReused: HTTPStatus.UNPROCESSABLE_ENTITY,
+    RequestUnderWay: HTTPStatus.CONFLICT,
+    TooManyKeys: HTTPStatus.TOO_MANY_REQUESTS,
     InvalidInput: HTTPStatus.UNPROCESSABLE_ENTITY,
     AccessDenied: HTTPStatus.FORBIDDEN,
     IntegrityError: HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -52,7 +54,9 @@ _STATUS = {
 def problem(
     status: int, detail: str, *, instance: str = "", headers: dict[str, str] | None = None
 ) -> JSONResponse:
-    """One problem as a response."""
+    """One problem as a response; on a path of OpenAI's form an error of that form."""
+    if is_openai_path(instance):
+        return error_response(status, detail, headers)
     content = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
     if instance:
         content["instance"] = instance
@@ -80,8 +84,6 @@ def add_problems(app: FastAPI) -> None:
     async def of_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
         headers = None if error.headers is None else dict(error.headers)
-        if is_openai_path(request.url.path):
-            return error_response(error.status_code, str(error.detail), headers)
         return problem(error.status_code, str(error.detail), instance=request.url.path, headers=headers)
 
     async def of_validation(request: Request, error: Exception) -> JSONResponse:
@@ -90,14 +92,17 @@ def add_problems(app: FastAPI) -> None:
         where = ".".join(str(part) for part in first["loc"])
         return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{where}: {first['msg']}", instance=request.url.path)
 
+    async def of_gone(request: Request, error: Exception) -> JSONResponse:
+        del error  # the client has left in the middle of its body: nobody reads this
+        return problem(HTTPStatus.BAD_REQUEST, "the body ended before its end", instance=request.url.path)
+
     async def of_others(request: Request, error: Exception) -> JSONResponse:
         del error  # its words may hold what no client should see; the server's log has them
         detail = "the service failed at this request; its log says why"
-        if is_openai_path(request.url.path):
-            return error_response(HTTPStatus.INTERNAL_SERVER_ERROR, detail)
         return problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail, instance=request.url.path)
 
     app.add_exception_handler(HtfiError, of_ours)
     app.add_exception_handler(HTTPException, of_http)
     app.add_exception_handler(RequestValidationError, of_validation)
+    app.add_exception_handler(ClientDisconnect, of_gone)
     app.add_exception_handler(Exception, of_others)

@@ -6,27 +6,26 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
-from htfi.apps.service.callers import Scope, needs
-from htfi.apps.service.chart import ChartBody, chart_of
-from htfi.apps.service.live_record import LiveRecord
-from htfi.apps.service.problems import NotFound
-from htfi.apps.service.representations import (
+from htfi.apps.service.callers import needs
+from htfi.apps.service.chart import chart_of
+from htfi.apps.service.schema import JSON, gives
+from htfi.apps.service.served_run import record_of
+from htfi.client.bodies import (
+    ChartBody,
     ExplanationBody,
     ForecastBody,
     ForecastPage,
     SeriesBody,
     SeriesPage,
-    explanation_of,
-    forecast_of,
 )
-from htfi.apps.service.schema import JSON, gives
-from htfi.apps.service.served_run import record_of
-from htfi.domain.errors import InvalidInput
-from htfi.wiring.service.record import RecordedLine, ServedRecordReader
+from htfi.domain.errors import InvalidInput, NotFound
+from htfi.library.serving.callers import Scope
+from htfi.library.serving.representations import explanation_of, forecast_of
+from htfi.wiring.service.live_record import LiveRecord
+from htfi.wiring.service.record import RecordedLine
+from htfi.wiring.service.search import find_before
 
 MAX_PAGE = 500
-_SCAN = 1_024  # entries looked at in one step of a search backwards
-_MAX_SCANNED = 50_000  # entries that one request looks at
 
 router = APIRouter(dependencies=[Depends(needs(Scope.READ))])
 Symbol = Annotated[str, Query(max_length=200, description="only decisions on this series or symbol")]
@@ -170,31 +169,3 @@ async def _found(
     """Decisions before an index, newest first, and where older ones begin; None where there are none."""
     stop = record.size if before is None else min(before, record.size)
     return await record.ask(lambda reader: find_before(reader, series, stop, limit, is_released=is_released))
-
-
-def is_of(decision: str, series: str) -> bool:
-    """Whether a decision's id is of a series, or of any series of a symbol."""
-    name = decision.partition("@")[0]
-    return series in (name, name.rpartition("/")[0])
-
-
-def find_before(
-    reader: ServedRecordReader, series: str, stop: int, limit: int, *, is_released: bool
-) -> tuple[list[RecordedLine], int | None]:
-    """Decisions on a series or symbol ('': any) before `stop`, newest first, with the index from which to go on."""
-    found: list[RecordedLine] = []
-    start, scanned = stop, 0
-    while start > 0 and scanned < _MAX_SCANNED:
-        stop, start = start, max(start - (_SCAN if series else limit), 0)
-        scanned += stop - start
-        names = reader.ids(start, stop) if series else []
-        for index in range(stop - 1, start - 1, -1):
-            if series and not is_of(names[index - start], series):
-                continue
-            one = reader.line(index)
-            if is_released and one.decision is None:
-                continue
-            found.append(one)
-            if len(found) == limit:
-                return found, index if index > 0 else None
-    return found, start if start > 0 else None

@@ -7,18 +7,10 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from htfi.client.bodies import Problem
+
 JSON = "application/json"
 _REF = "#/components/schemas/{name}"
-
-
-class Problem(msgspec.Struct, frozen=True):
-    """Why a request was not answered (RFC 9457)."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    instance: str = ""
 
 
 def takes(shape: type[msgspec.Struct]) -> dict[str, Any]:
@@ -37,6 +29,12 @@ def gives(shape: type[msgspec.Struct] | None, *, media_type: str = JSON) -> dict
         422: {"description": "The request cannot be used as it is", "content": problem},
         "default": {"description": "A problem", "content": problem},
     }
+
+
+def gives_act(shape: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:
+    """The same of an act: 202 where the run has not taken it yet."""
+    found = gives(shape)
+    return {**found, 202: {**found[200], "description": "Asked for: the run takes it later"}}
 
 
 def add_schemas(app: FastAPI, shapes: Sequence[type[msgspec.Struct]]) -> None:

@@ -1,30 +1,41 @@
 """The run that a caller asks about: its record as it is read, and the process that works things out on it."""
 
-from pathlib import Path
-
 from starlette.requests import HTTPConnection
 
+from htfi.apps.service.bounded_threads import BoundedThreads
 from htfi.apps.service.callers import caller_of
-from htfi.apps.service.live_record import LiveRecord
-from htfi.apps.service.problems import NotFound
-from htfi.apps.service.worker import AnswerProcess
+from htfi.domain.errors import NotFound
+from htfi.library.serving.run import ReadableRun
+from htfi.wiring.service.answered_requests import AnsweredRequests
+from htfi.wiring.service.live_record import LiveRecord
+from htfi.wiring.service.nodes import NodesReader
+from htfi.wiring.service.run_process import RunPlace
+from htfi.wiring.service.submitted_news import SubmittedNews
+from htfi.wiring.trading import OrderBookReader
+
+_NUM_READERS, _NUM_ACTING = 2, 4  # threads; an act waits up to 2 s for its run to record it
+_MAX_WAITING = 64
 
 
-class ServedRun:
-    """One run's folder, while the service is up."""
+class ServedRun(ReadableRun):
+    """One run's folder, while the service is up, with what people ask of it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.record = LiveRecord(folder)
-        self.worker = AnswerProcess(folder)
-
-    def open(self) -> None:
-        """In the running event loop. Raises: as `LiveRecord.open`."""
-        self.record.open()
+    def __init__(self, place: RunPlace) -> None:
+        folder = place.folder
+        super().__init__(folder)
+        self.governance = place.governance
+        self.files = BoundedThreads("files", _NUM_READERS, _MAX_WAITING)
+        self.acts = BoundedThreads("acts", _NUM_ACTING, _MAX_WAITING)
+        self.answered = AnsweredRequests(folder)
+        self.orders = OrderBookReader(folder)
+        self.news = SubmittedNews(folder)
+        self.nodes = NodesReader(folder)
 
     async def close(self) -> None:
-        await self.record.close()
-        await self.worker.close()
+        await super().close()
+        self.files.close()
+        self.acts.close()
+        self.answered.close()
 
 
 def run_of(connection: HTTPConnection) -> ServedRun:

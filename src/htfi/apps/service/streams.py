@@ -8,10 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Query, Request, WebSocket, WebSocketDisconnect
 from fastapi.responses import StreamingResponse
 
-from htfi.apps.service.callers import Scope, needs
-from htfi.apps.service.live_record import LiveRecord
+from htfi.apps.service.callers import needs
 from htfi.apps.service.served_run import record_of
 from htfi.domain.errors import HtfiError, InvalidInput
+from htfi.library.serving.callers import Scope
+from htfi.wiring.service.live_record import LiveRecord
 
 _KEEP_ALIVE_S = 15.0
 _GOING_AWAY, _INTERNAL = 1001, 1011

@@ -4,9 +4,11 @@ import re
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from htfi.apps.service.callers import Scope, needs
-from htfi.apps.service.problems import NotFound
+from htfi.apps.service.callers import needs
+from htfi.apps.service.schema import gives
 from htfi.apps.service.served_run import record_of
+from htfi.domain.errors import NotFound
+from htfi.library.serving.callers import Scope
 
 router = APIRouter(dependencies=[Depends(needs(Scope.READ))])
 _INDEX = re.compile(r"(?:x[0-9]{3}/){0,6}[0-9]{3}(?:\.p/([0-9]{1,3}))?")
@@ -14,14 +16,24 @@ _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 _WIDTH = 256
 
 
-@router.get("/checkpoint", summary="The newest signed checkpoint, with its cosignatures")
+@router.get(
+    "/checkpoint",
+    summary="The newest signed checkpoint, with its cosignatures",
+    response_class=Response,
+    responses=gives(None, media_type="text/plain"),
+)
 async def checkpoint(request: Request) -> Response:
     """A signed note (c2sp.org/tlog-checkpoint)."""
     _, note = await record_of(request).ask(lambda reader: reader.checkpoint())
     return Response(note, media_type="text/plain; charset=utf-8", headers={"Cache-Control": "no-cache"})
 
 
-@router.get("/tile/{level}/{path:path}", summary="A tile of hashes, or a bundle of entries")
+@router.get(
+    "/tile/{level}/{path:path}",
+    summary="A tile of hashes, or a bundle of entries",
+    response_class=Response,
+    responses=gives(None, media_type="application/octet-stream"),
+)
 async def tile(request: Request, level: str, path: str) -> Response:
     """`tile/<L>/<N>[.p/<W>]`, N in groups of three digits; `entries` in place of a level for a bundle."""
     matched = _INDEX.fullmatch(path)

@@ -119,6 +119,7 @@ class OpenFrame(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
     guesses: bytes
     suspicion: int = 0  # of its news, in thousandths
     in_full: bool = False  # to be answered by the target in full precision
+    traceparent: str = ""  # W3C Trace Context of the step that asks; it shapes no token
 
 
 class DraftWindowFrame(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):

@@ -159,6 +159,10 @@ def _read_parties(message: FixMessage, dictionary: Dictionary) -> dict[str, str]
 
 def _mass_cancel(request: MassCancelRequest, cl_ord_id: str, dictionary: Dictionary) -> list[tuple[int, str]]:
     body = [(11, cl_ord_id)]
+    if request.order:
+        raise InvalidInput(
+            f"a mass cancel names no order ({request.order[:60]}): send its own cancel request"
+        )
     scope = {"client": request.client, "trader": request.trader, "desk": request.desk, "algo": request.algo}
     if any(scope.values()):
         if 453 not in dictionary.messages["q"].fields:

@@ -93,6 +93,19 @@ def entry_bundle(entries: Sequence[bytes]) -> bytes:
     return b"".join(len(entry).to_bytes(2, "big") + entry for entry in entries)
 
 
+def entries_of_bundle(content: bytes) -> list[bytes]:
+    """The entries of a bundle. Raises: IntegrityError where it is cut short."""
+    entries: list[bytes] = []
+    place = 0
+    while place < len(content):
+        stop = place + 2 + int.from_bytes(content[place : place + 2], "big")
+        if stop > len(content) or place + 2 > len(content):
+            raise IntegrityError(f"an entry bundle is cut short at byte {place:,}")
+        entries.append(content[place + 2 : stop])
+        place = stop
+    return entries
+
+
 def tile_shapes(size: int) -> Iterator[tuple[int, int, int]]:
     """(level, index, width) of every hash tile of a log of `size` entries, partial ones last."""
     level = 0

@@ -48,7 +48,7 @@ RETENTION_CLASSES: tuple[RetentionClass, ...] = (
         "texts of news: held back, in quarantine, compared statements, spooled rows",
         365,
         "licences of news; GDPR art. 5(1)(e), as texts name people",
-        ("held_news.jsonl", "quarantine.jsonl", "statements.jsonl", "inbox/"),
+        ("held_news.jsonl", "quarantine.jsonl", "statements.jsonl", "posted_news.jsonl", "inbox/"),
     ),
     RetentionClass(
         PERSONAL_DATA,

@@ -28,10 +28,12 @@ from htfi.scheduling.health.node import NodeMonitor
 from htfi.scheduling.turns.fair_share import FairScheduler
 from htfi.wiring.cluster.control_requests import open_cluster_governance
 from htfi.wiring.cluster.edge import device_metrics, health_config, tls_files
+from htfi.wiring.cluster.metrics import cloud_readings, log_peer
 from htfi.wiring.config import ClusterRole, split_address
 from htfi.wiring.models.readers import in_full_precision, open_model_pair
 from htfi.wiring.models.speculation import build_draft_length_planner, require_shared_noise, strategy_parts
 from htfi.wiring.settings import Settings
+from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
 
 _IDLE_S = 0.02  # how long a server without work waits for a frame before it looks at the time
 _REPORT_S = 0.02  # between figures for heartbeats
@@ -124,6 +126,7 @@ def open_cloud(
     secure: bool = True,
     with_draft: bool = True,
     governance: Path | None = None,
+    telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
 ) -> Generator[CloudServer]:
     """A cloud of the cluster in the settings.
 
@@ -172,6 +175,7 @@ def open_cloud(
         config,
         int(rng.integers(1, 1 << 31)),
         full,
+        telemetry.tracer,
     )
     status = _ServerStatus()
     exchange = open_cluster_governance(governance, name)
@@ -180,8 +184,11 @@ def open_cloud(
         health_config(settings.health, cluster),
         status.health_metrics,
         seal_health,
+        lambda change: log_peer(telemetry.log, change),
         exchange=exchange,
     )
+    if telemetry.pages:
+        telemetry.registry.read_from(lambda: cloud_readings(watch, lambda: status.server_metrics))
     with ExitStack() as closing:
         closing.enter_context(fast_thread_switching())
         transport = GrpcTransport(
@@ -200,7 +207,10 @@ def open_cloud(
         if node.probes:
             closing.enter_context(
                 ProbeServer(
-                    node.probes, lambda: ProbeResult(True), lambda: _cloud_readiness(status, transport)
+                    node.probes,
+                    lambda: ProbeResult(True),
+                    lambda: _cloud_readiness(status, transport),
+                    pages=telemetry.pages,
                 )
             )
         yield cloud

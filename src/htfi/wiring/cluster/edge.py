@@ -43,12 +43,15 @@ from htfi.scheduling.health.node import NodeMonitor
 from htfi.scheduling.placement.edge_placer import EdgePlacer
 from htfi.scheduling.placement.planner import PlacementPlanner
 from htfi.wiring.cluster.control_requests import open_cluster_governance
+from htfi.wiring.cluster.metrics import log_peer
+from htfi.wiring.cluster.node_status import NodeStatusBody, device_status, link_status, node_status_file
 from htfi.wiring.cluster.placement import PlannedPlacer
 from htfi.wiring.config import ClusterConfig, ClusterRole
 from htfi.wiring.models.readers import LazyGenerator, frontier_reader, in_full_precision, open_model_pair
 from htfi.wiring.models.speculation import require_shared_noise
 from htfi.wiring.outputs import PEERS
 from htfi.wiring.settings import Settings
+from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
 
 _UNREACHABLE = (PeerState.SUSPECT, PeerState.DEAD)
 
@@ -123,11 +126,13 @@ def open_edge(
     secure: bool = True,
     folder: Path | None = None,
     governance: Path | None = None,
+    telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
 ) -> Generator[EdgeNode]:
     """An edge of the cluster in the settings.
 
     Where the run's `folder` holds a marking key, the noise of its readings follows from it. Where the `governance`
-    folder names several nodes, it agrees with them on policy bundles and shares stops.
+    folder names several nodes, it agrees with them on policy bundles and shares stops. Its requests carry the trace of
+    the step that asks; its probes show metrics too.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -142,9 +147,12 @@ def open_edge(
     device = DeviceMonitor()
     log = PeerLog()
     exchange = open_cluster_governance(governance, name)
-    watch = NodeMonitor(
-        name, health, lambda: device_metrics(device), seal_health, log.note, exchange=exchange
-    )
+
+    def note(change: PeerChange) -> None:
+        log.note(change)
+        log_peer(telemetry.log, change)
+
+    watch = NodeMonitor(name, health, lambda: device_metrics(device), seal_health, note, exchange=exchange)
     with ExitStack() as closing:
         closing.enter_context(fast_thread_switching())
         transport = GrpcTransport(
@@ -171,6 +179,7 @@ def open_edge(
             watch.note,
             settings.edge,
             AcceptanceAlarm(),
+            telemetry.traceparent,
         )
         closing.callback(generator.close)
         full = in_full_precision(target)
@@ -199,15 +208,36 @@ def open_edge(
             name, cluster.clouds, cluster.leader_group, readers, generator, alone, places, watch, transport,
             health.lease_ms / 1e3, log,
         )  # fmt: skip
+        if folder is not None:
+            closing.enter_context(node_status_file(folder, lambda device: _status(edge, device)))
         if cluster.leader_group:
             watch.request_leadership(leader_role(cluster.leader_group))
             closing.callback(watch.resign, leader_role(cluster.leader_group))
         if node.probes:
             closing.enter_context(
-                ProbeServer(node.probes, lambda: ProbeResult(True), lambda: _edge_readiness(edge))
+                ProbeServer(
+                    node.probes,
+                    lambda: ProbeResult(True),
+                    lambda: _edge_readiness(edge),
+                    pages=telemetry.pages,
+                )
             )
         generator.wait_ready(FIRST_HEARTBEAT_MS / 1e3)
         yield edge
+
+
+def _status(edge: EdgeNode, device: DeviceMonitor) -> NodeStatusBody:
+    placed = dict(edge.placer.num_placed)
+    return NodeStatusBody(
+        edge.node,
+        time.time_ns(),
+        device_status(device),
+        [
+            link_status(name, edge.clouds.get(name), edge.monitor.figures(name), placed)
+            for name in sorted({*edge.clouds, *edge.monitor.peers()})
+        ],
+        sum(num for (cloud, _), num in placed.items() if not cloud),
+    )
 
 
 def _edge_readiness(edge: EdgeNode) -> ProbeResult:

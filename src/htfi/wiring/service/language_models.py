@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from htfi import models
 from htfi.decoding.checkpoint.folder import parse_architecture
@@ -29,15 +29,25 @@ _ENDS = ("</s>", "<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>")
 _MAX_BYTES = 16 << 20
 
 
+class ModelPair(NamedTuple):
+    """Folders of a target and its draft; without a target the shipped pair."""
+
+    target: str = ""
+    draft: str = ""
+
+
+SHIPPED_PAIR = ModelPair()
+
+
 def writer_name(target: str) -> str:
     """The name by which clients ask for the pair."""
     return Path(target).resolve().name if target else WRITER
 
 
-def check_language_models(target: str, draft: str) -> None:
+def check_language_models(pair: ModelPair) -> None:
     """Raises: InvalidInput for folders that cannot serve; the shipped pair is checked when it is first asked."""
-    if target:
-        LanguageModels(target, draft)
+    if pair.target:
+        LanguageModels(pair)
 
 
 class LanguageModels:
@@ -46,7 +56,8 @@ class LanguageModels:
     A target that is named without a draft writes alone. Raises: InvalidInput, IntegrityError.
     """
 
-    def __init__(self, target: str = "", draft: str = "") -> None:
+    def __init__(self, pair: ModelPair = SHIPPED_PAIR) -> None:
+        target, draft = pair
         config = ModelsConfig(target, draft)
         self.draft: LoadableModel | None = None
         if target and not draft:

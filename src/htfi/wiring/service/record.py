@@ -21,6 +21,7 @@ from htfi.governance.ledger.tiles import TILE_WIDTH, entry_bundle
 from htfi.governance.ledger.tombstones import is_tombstone, parse_tombstone
 from htfi.pipeline.record.entry import decode_entry, entry_id
 from htfi.wiring.ledger import DATABASE, is_running, open_ledger_readonly
+from htfi.wiring.service.submitted_news import ItemUse, uses_of
 
 _TURN_S = 0.002  # between looks at whether the ledger has grown
 _WAIT_S = 0.05  # between looks at whether there is a ledger
@@ -35,6 +36,7 @@ class RecordedLine:
     line: bytes  # JSON without its end
     series: str  # of a decision that was deleted ""
     decision: Decision | None  # None of what is withheld or was deleted
+    posted: Sequence[tuple[str, ItemUse]] = ()  # items that were posted, by id, and what it made of them
 
     @classmethod
     def of(cls, index: int, entry: bytes) -> "RecordedLine":
@@ -50,7 +52,8 @@ class RecordedLine:
             raise IntegrityError(f"entry {index} is not a decision of this version: {error}") from error
         line = journal_line(receipt, entry, decision).rstrip()
         is_released = decision.verdict.outcome is not PolicyOutcome.WITHHOLD
-        return cls(index, line, decision.series, decision if is_released else None)
+        uses = uses_of(index, decision)
+        return cls(index, line, decision.series, decision if is_released else None, uses)
 
 
 class ServedRecordReader:

@@ -5,10 +5,19 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 _STOP_S = 30.0
 _NUM_LINES = 20  # of what it says, kept for the end
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlace:
+    """Where a run's record is, and the governance folder that the run goes by, if there is one."""
+
+    folder: Path
+    governance: Path | None = None
 
 
 class RunProcess:

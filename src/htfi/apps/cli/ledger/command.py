@@ -12,6 +12,7 @@ import click
 from htfi.apps.cli.ledger import entries as view
 from htfi.apps.cli.ledger.audit import audit_command
 from htfi.apps.cli.ledger.explain import explain_command
+from htfi.apps.cli.ledger.monitor import monitor_command
 from htfi.apps.cli.ledger.options import (
     DRAFT,
     FOLDER,
@@ -241,6 +242,7 @@ for _evidence in (
     readers_command,
     prove_command,
     check_proof_command,
+    monitor_command,
     cosign_command,
     keygen_command,
 ):

@@ -119,7 +119,7 @@ def read_items(file: Path) -> "list[NewsText]":
 
 
 def _write(items: "list[NewsText]", out: Path, *, show_progress: bool) -> None:
-    from htfi.apps.cli.news.lines import as_line
+    from htfi.library.news_lines import as_line
     from htfi.library.read import understand_items
 
     try:

@@ -188,6 +188,28 @@ def reconcile(
         sys.exit(1)
 
 
+@command.command(short_help="Cancel one order.")
+@FOLDER
+@click.argument("order_id", metavar="ID")
+@by_option("Name of the person who asks for it.")
+@why_option
+def cancel(folder: Path, order_id: str, by: str, why: str) -> None:
+    """Ask a run to cancel one order; of an order that an algorithm works all that it has sent, and it sends no more.
+
+    \b
+    Examples:
+      htfi orders cancel DIR d17 --by "Ann Lee" --why "bad price"
+    """
+    from htfi.domain.errors import InvalidInput
+    from htfi.domain.order_scopes import cancel_of_order
+    from htfi.wiring.trading import read_accounts
+
+    accounts = read_accounts(folder)
+    if order_id not in accounts.parents and order_id not in accounts.orders:
+        raise InvalidInput(f"{folder} has no order {order_id[:60]}: `htfi orders list {folder}` shows them")
+    _ask(folder, cancel_of_order(order_id, time.time_ns(), by, why), f"cancel {order_id}")
+
+
 @command.command("cancel-all", short_help="Cancel every open order of a scope.")
 @FOLDER
 @SCOPE

@@ -14,6 +14,7 @@ from htfi.apps.display.page import page_html
 from htfi.domain.content_marking import FIELD, content_marking
 from htfi.execution.instruments import NANOS
 from htfi.execution.trade_costs import (
+    COST_KEYS,
     MARKOUTS_S,
     CostGroup,
     CostSurvey,
@@ -25,15 +26,6 @@ from htfi.library.charts.figures import chart_html
 from htfi.library.charts.specs import BarChart, Chart, Curve, CurveChart, DotChart, DotGroup, TimeLines
 from htfi.library.html import table_html
 
-Key = Callable[[OrderCosts], str]
-
-KEYS: dict[str, Key] = {
-    "day": lambda one: one.day,
-    "venue": lambda one: one.venue,
-    "algorithm": lambda one: one.algo or "–",
-    "instrument": lambda one: one.instrument,
-    "order": lambda one: one.order_id,
-}
 NUM_VENUES = 5  # RTS 28 asks for the five that most was sent to
 MAX_BARS = 20
 MAX_ROWS = 100  # of a table on the page, the last; all are in the JSON
@@ -62,7 +54,7 @@ def show_costs(survey: CostSurvey, folder: Path, by: str, html_file: Path | None
     if not costs:
         click.echo(f"{folder}: no order was sent")
         return
-    groups = [*group_costs(costs, KEYS[by]), sum_costs("all", costs)]
+    groups = [*group_costs(costs, COST_KEYS[by]), sum_costs("all", costs)]
     print_table((by, *_COLUMNS), [(one.name, *_cells(one, _currency(costs))) for one in groups])
     print_line(_MEANING)
     if html_file is not None:
@@ -75,7 +67,7 @@ def costs_page(costs: Sequence[OrderCosts], name: str) -> str:
     days = f"{costs[0].day} to {costs[-1].day}" if costs else "no order was sent"
     tables = "".join(
         f"<section><h2>By {by}</h2>"
-        f"{_table((by, *_COLUMNS), group_costs(costs, KEYS[by])[-MAX_ROWS:], currency)}</section>"
+        f"{_table((by, *_COLUMNS), group_costs(costs, COST_KEYS[by])[-MAX_ROWS:], currency)}</section>"
         for by in ("day", "venue", "algorithm", "instrument")
     )
     body = (
@@ -99,7 +91,7 @@ def _as_json(costs: Sequence[OrderCosts], by: str) -> dict[str, Any]:
         "version": 1,
         "by": by,
         "markouts_s": MARKOUTS_S,
-        "groups": [asdict(one) for one in group_costs(costs, KEYS[by])],
+        "groups": [asdict(one) for one in group_costs(costs, COST_KEYS[by])],
         "all": asdict(sum_costs("all", costs)),
         "venues": _venue_shares(costs)[1],
         FIELD: content_marking(is_generated=False),
@@ -107,7 +99,7 @@ def _as_json(costs: Sequence[OrderCosts], by: str) -> dict[str, Any]:
 
 
 def _charts(costs: Sequence[OrderCosts]) -> list[Chart]:
-    by_algo = group_costs(costs, KEYS["algorithm"])
+    by_algo = group_costs(costs, COST_KEYS["algorithm"])
     parts = (("spread", "spread_bps"), ("move", "move_bps"), ("fees", "fees_bps"))
     worst = sorted((one for one in costs if one.wanted_value), key=lambda one: -one.cost / one.wanted_value)[
         : MAX_BARS // 2
@@ -167,7 +159,7 @@ def _venue_shares(costs: Sequence[OrderCosts]) -> tuple[tuple[str, ...], list[di
     columns = ("venue", "share of value", "share of orders", "taking liquidity", "adding liquidity")
     value, num = sum(one.wanted_value for one in costs), sum(not one.is_refused for one in costs)
     rows: list[dict[str, Any]] = []
-    for group in group_costs([one for one in costs if not one.is_refused], KEYS["venue"]):
+    for group in group_costs([one for one in costs if not one.is_refused], COST_KEYS["venue"]):
         own = [one for one in costs if one.venue == group.name and not one.is_refused]
         taking = group.taken_share
         rows.append({
@@ -204,7 +196,7 @@ def _quality(costs: Sequence[OrderCosts]) -> tuple[tuple[str, ...], list[dict[st
             "spread paid": _bps(group.spread_bps),
         }
         for venue in sorted({one.venue for one in costs})
-        for group in group_costs([one for one in costs if one.venue == venue], KEYS["instrument"])
+        for group in group_costs([one for one in costs if one.venue == venue], COST_KEYS["instrument"])
     ]
     return columns, rows
 

@@ -6,21 +6,15 @@ from typing import TYPE_CHECKING
 
 from htfi.apps.cli.view.cloud import CloudCounters, TenantLine
 from htfi.apps.cli.view.state import PeerStatus, RunCounters
-from htfi.decoding.link.frames import DraftMode
 from htfi.domain.peers import PeerState
 from htfi.scheduling.health.node import NodeMonitor
+from htfi.wiring.cluster.node_status import LEAD_NAMES
 
 if TYPE_CHECKING:
     from htfi.wiring.cluster.cloud import CloudServer
     from htfi.wiring.cluster.edge import EdgeNode
     from htfi.wiring.run import OpenRun
 
-LEAD_NAMES = {
-    DraftMode.PLAIN: "plain",
-    DraftMode.CLOUD: "cloud",
-    DraftMode.LOCKSTEP: "lock-step",
-    DraftMode.PIPELINED: "in flight",
-}
 _CHANGES_SHOWN = 16
 
 

@@ -20,9 +20,9 @@ from htfi.apps.service.openai_api.messages import (
     Refused,
     Write,
 )
-from htfi.apps.service.problems import ServiceBusy
-from htfi.apps.service.worker import WorkerFailed
-from htfi.domain.errors import HtfiError
+from htfi.domain.errors import HtfiError, ServiceBusy
+from htfi.library.serving.worker import WorkerFailed
+from htfi.wiring.service.language_models import ModelPair
 
 MAX_OPEN = 64  # texts and requests to embed that are open at once
 
@@ -40,8 +40,8 @@ class RefusedByEngine(HtfiError):
 class EngineProcess:
     """The engine of a service, started at the first question and again after it ended; belongs to its event loop."""
 
-    def __init__(self, target: str = "", draft: str = "") -> None:
-        self._command = (sys.executable, "-m", "htfi.apps.service.openai_api.engine_process", target, draft)
+    def __init__(self, pair: ModelPair) -> None:
+        self._command = (sys.executable, "-m", "htfi.apps.service.openai_api.engine_process", *pair)
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()

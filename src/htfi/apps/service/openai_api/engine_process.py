@@ -39,7 +39,7 @@ from htfi.decoding.texts.json_grammar import LanguageGrammar
 from htfi.decoding.texts.json_schema import any_object, language_of
 from htfi.decoding.texts.logprobs import TokenLogprob
 from htfi.domain.errors import HtfiError, InvalidInput
-from htfi.wiring.service.language_models import LanguageModels
+from htfi.wiring.service.language_models import LanguageModels, ModelPair
 
 _TEXTS_AT_ONCE = 16  # embedded between two rounds
 _MAX_FORMS = 32  # grammars of schemas that are kept
@@ -254,4 +254,4 @@ if __name__ == "__main__":
     pipe = os.dup(1)
     os.dup2(2, 1)  # what a library prints is no answer
     with os.fdopen(pipe, "wb") as own:
-        work(LanguageModels(sys.argv[1], sys.argv[2]), sys.stdin.buffer, own)
+        work(LanguageModels(ModelPair(*sys.argv[1:3])), sys.stdin.buffer, own)

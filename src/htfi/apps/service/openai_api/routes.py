@@ -12,8 +12,9 @@ import numpy as np
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
-from htfi.apps.service.ask_routes import read_content
-from htfi.apps.service.callers import Scope, caller_of, needs
+from htfi.apps.service.bodies import MAX_BODY_BYTES, read_bytes
+from htfi.apps.service.callers import needs
+from htfi.apps.service.metering import meter
 from htfi.apps.service.openai_api.answers import Completion, Usage, WholeText
 from htfi.apps.service.openai_api.engine import EngineProcess
 from htfi.apps.service.openai_api.messages import Begun, Part, Write
@@ -31,11 +32,14 @@ from htfi.apps.service.openai_errors import ClientGone, error_body
 from htfi.apps.service.problems import status_of
 from htfi.apps.service.schema import JSON, gives, takes
 from htfi.domain.errors import HtfiError
+from htfi.library.serving.callers import Scope
 
 _EVENTS = "text/event-stream"
 _DONE = b"data: [DONE]\n\n"
 _encode = msgspec.json.Encoder().encode
 T = TypeVar("T")
+
+SHAPES = (ChatCompletionRequest, CompletionRequest, EmbeddingRequest)
 
 generating = APIRouter(dependencies=[Depends(needs(Scope.GENERATE))])
 reading = APIRouter(dependencies=[Depends(needs(Scope.READ))])
@@ -61,7 +65,7 @@ async def model(request: Request, name: str) -> Response:
     responses=gives(None),
 )
 async def chat_completions(request: Request) -> Response:
-    asked = read_request(await read_content(request), ChatCompletionRequest)
+    asked = read_request(await read_bytes(request, MAX_BODY_BYTES), ChatCompletionRequest)
     served = _served(request)
     served.check(asked.model, (served.writer,))
     write = chat_write(asked, served.engine.next_id())
@@ -76,7 +80,7 @@ async def chat_completions(request: Request) -> Response:
     "/completions", summary="Go on with a text", openapi_extra=takes(CompletionRequest), responses=gives(None)
 )
 async def completions(request: Request) -> Response:
-    asked = read_request(await read_content(request), CompletionRequest)
+    asked = read_request(await read_bytes(request, MAX_BODY_BYTES), CompletionRequest)
     served = _served(request)
     served.check(asked.model, (served.writer,))
     writes = text_writes(asked, 0)
@@ -92,7 +96,7 @@ async def completions(request: Request) -> Response:
     "/embeddings", summary="Points of texts", openapi_extra=takes(EmbeddingRequest), responses=gives(None)
 )
 async def embeddings(request: Request) -> Response:
-    asked = read_request(await read_content(request), EmbeddingRequest)
+    asked = read_request(await read_bytes(request, MAX_BODY_BYTES), EmbeddingRequest)
     served = _served(request)
     served.check(asked.model, (served.encoder,))
     texts = embedding_inputs(asked, served.embedding_size)
@@ -121,7 +125,7 @@ async def embeddings(request: Request) -> Response:
 
 def count_usage(request: Request, usage: Usage) -> None:
     """The one place where what a request took is counted."""
-    _served(request).count(caller_of(request).tenant, usage)
+    meter(request).add(tokens=usage.num_tokens, cpu_s=usage.cpu_s)
 
 
 async def _completed(

@@ -57,7 +57,7 @@ class LinkedGenerator:
     """`alone` is the draft as a generator, whose sessions also draft ahead. `node` is this edge's name.
 
     `usable` names the clouds that health monitoring has not given up; `report` is called for events of peers. `clock`:
-    seconds.
+    seconds. `traceparent` gives the context of the step that asks, '' where it is not traced.
     """
 
     def __init__(
@@ -72,10 +72,12 @@ class LinkedGenerator:
         report: PeerReport,
         config: EdgeConfig | None = None,
         alarm: AcceptanceAlarm | None = None,
+        traceparent: Callable[[], str] = str,
     ) -> None:
         self.version = expected.version
         self.config = config or EdgeConfig()
         self._transport, self._usable, self._clock = transport, usable, clock
+        self._traceparent = traceparent
         self._drafter = AheadDrafter(alone, clock, FIRST_DRAFT_MS)
         tokenizer = alone.vocabulary.tokenizer.digest
         self._clouds = CloudConnections(transport, node, expected.digest, tokenizer, MAX_PARTS_KNOWN)
@@ -105,6 +107,8 @@ class LinkedGenerator:
             counts.num_passes,
             counts.acceptance,
             self._attempts.warning,
+            num_drafted=counts.num_drafted,
+            num_accepted=counts.num_accepted,
         )
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
@@ -272,7 +276,7 @@ class LinkedGenerator:
         if known is not None:
             known.deadline_s = until_s
             return known
-        return InFlightRequest(asked, sent, self._clock(), until_s)
+        return InFlightRequest(asked, sent, self._clock(), until_s, self._traceparent())
 
     def _form(self, asked: TokenizedRequest) -> tuple[bytes, bytes]:
         """A grammar's name and bytes, computed once. Raises: InvalidInput for one that no peer can read."""

@@ -173,6 +173,7 @@ class InFlightRequest:
     wire: WireRequest
     started_s: float
     deadline_s: float  # its deadline; for a late one, when it is given up
+    traceparent: str = ""  # of the step that asked first, where it is traced
     sequence: SequenceState = field(init=False)
     drafted: SequenceState = field(init=False)
     is_late: bool = False
@@ -326,6 +327,7 @@ class InFlightRequest:
             guesses=pack(self.drafted.tokens) if known else b"",
             suspicion=round(1e3 * min(max(request.suspicion, 0.0), 1.0)),
             in_full=request.in_full,
+            traceparent=self.traceparent,
         )
 
     def next_epoch(self) -> int:

@@ -93,6 +93,8 @@ class ServerRequest:
     hashed: int = 0  # of all accepted tokens
     num_hashed: int = 0
     suspicion: float = 0.0  # 0–1, from its first subscriber
+    traceparent: str = ""  # of its first subscriber
+    span_id: int = 0  # of its own span, once it has one
 
     @classmethod
     def of(
@@ -102,7 +104,15 @@ class ServerRequest:
         deadline_s = now_s + subscriber.opened.deadline_ms / 1e3
         doubt = min(max(subscriber.opened.suspicion, 0), 1000) / 1e3
         return cls(
-            key, subscriber.opened.request, subscriber.tenant, job, now_s, deadline_s, now_s, suspicion=doubt
+            key,
+            subscriber.opened.request,
+            subscriber.tenant,
+            job,
+            now_s,
+            deadline_s,
+            now_s,
+            suspicion=doubt,
+            traceparent=subscriber.opened.traceparent,
         )
 
     @property

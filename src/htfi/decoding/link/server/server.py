@@ -17,6 +17,8 @@ from htfi.decoding.link.server.request_table import RequestTable
 from htfi.decoding.link.server.requests import RequestSubscriber
 from htfi.decoding.link.server.scheduler import RequestProgress, RequestScheduler
 from htfi.decoding.link.server.streams import EdgeStream, EdgeStreams, TenantAccounts
+from htfi.decoding.link.server.tracing import RequestTracing
+from htfi.telemetry.spans import Tracer
 
 _EXPIRY_S = 0.02  # between checks of what waits for an edge
 _BROKEN_RETRY_MS = 1_000
@@ -60,11 +62,16 @@ class VerificationServer:
         config: VerificationServerConfig | None = None,
         incarnation: int = 0,
         full: Callable[[], tuple[DecodingEngine, RoutedStrategy, TurnPolicy]] | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
-        """`full` loads the target in full precision, with its own turn policy, at the first request for it."""
+        """`full` loads the target in full precision, with its own turn policy, at the first request for it.
+
+        `tracer` takes spans of requests that edges trace.
+        """
         self.config = config or VerificationServerConfig()
         self.scheduler = RequestScheduler(rounds, routed, turns, self.config, clock)
         self._clock = clock
+        self._tracing = None if tracer is None else RequestTracing(tracer, clock)
         self._load_full, self._full, self._num_since_full = full, None, 0
         self._requests = RequestTable(self.scheduler, self.config, clock, self._in_full if full else None)
         self._streams = EdgeStreams(self.config, clock)
@@ -102,6 +109,8 @@ class VerificationServer:
             self._expiry_s = now_s + _EXPIRY_S
             self._frame_handler.expire()
         progress = self._pass()
+        if self._tracing is not None and progress:
+            self._tracing.passed(progress, now_s)
         for done in progress or ():
             for subscriber in self._requests.record_progress(done):
                 self._notify(subscriber, done)

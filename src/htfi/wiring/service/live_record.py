@@ -1,4 +1,4 @@
-"""What the service knows of a run's record: the newest lines, where each series stands, who waits for the next.
+"""What a service knows of a run's record: the newest lines, where each series stands, who waits for the next.
 
 All of it belongs to the event loop's thread; the follower's thread hands lines over. What is older than the lines kept
 here is read from the ledger, so that no subscriber, however slow, holds memory: it is an index, nothing more.
@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from htfi.apps.service.problems import NotFound
-from htfi.domain.errors import HtfiError
+from htfi.domain.errors import HtfiError, NotFound
 from htfi.wiring.service.record import RecordedLine, RecordFollower, ServedRecordReader, ledger_size
+from htfi.wiring.service.submitted_news import MAX_USES, ItemUse
 
 _NUM_KEPT = 4_096  # newest lines
 _NUM_INDEXED = 20_000  # newest entries whose series are known from the start
@@ -42,6 +42,8 @@ class LiveRecord:
         self.series: dict[str, SeriesRecord] = {}
         self.size = 0  # the index of the next line
         self.failure: HtfiError | None = None
+        self._size_at_start = 0
+        self.uses: dict[str, list[ItemUse]] = {}  # of posted news, the first decisions that knew of each
         self._kept: deque[bytes] = deque(maxlen=_NUM_KEPT)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="record reader")
         self._reader: ServedRecordReader | None = None
@@ -52,7 +54,8 @@ class LiveRecord:
     def open(self) -> None:
         """Raises: as `ledger_size`."""
         loop = asyncio.get_running_loop()
-        self.size = max(ledger_size(self.folder) - _NUM_INDEXED, 0)
+        self._size_at_start = ledger_size(self.folder)
+        self.size = max(self._size_at_start - _NUM_INDEXED, 0)
 
         def deliver(lines: Sequence[RecordedLine]) -> None:
             with suppress(RuntimeError):  # the loop has ended
@@ -76,6 +79,13 @@ class LiveRecord:
         if self._reader is not None:
             await self._in_reader(self._reader.close)
         self._executor.shutdown()
+
+    async def caught_up(self) -> None:
+        """Wait until what had been recorded at the start is read, or cannot be. Raises: what ended the reading."""
+        while self.size < self._size_at_start and self.failure is None and not self._is_closed:
+            await self._next_change()
+        if self.failure is not None:
+            raise self.failure
 
     def released(self, series: str) -> tuple[SeriesRecord, RecordedLine]:
         """A series and its newest released decision. Raises: NotFound."""
@@ -124,6 +134,8 @@ class LiveRecord:
             self.size = one.index + 1
             if not one.series:
                 continue
+            for name, use in one.posted:
+                self._note_use(name, use)
             known = self.series.get(one.series)
             if known is None:
                 known = self.series[one.series] = SeriesRecord()
@@ -131,6 +143,13 @@ class LiveRecord:
             if one.decision is not None:
                 known.newest, known.body = one, None
         self._wake()
+
+    def _note_use(self, name: str, use: ItemUse) -> None:
+        uses = self.uses.setdefault(name, [])
+        if len(uses) < MAX_USES:
+            uses.append(use)
+        if len(self.uses) > _NUM_INDEXED:
+            del self.uses[next(iter(self.uses))]
 
     def _fail(self, error: HtfiError) -> None:
         self.failure = error

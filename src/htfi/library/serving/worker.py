@@ -1,24 +1,33 @@
-"""Work that takes long, in a process of its own: forecasts of bars that a client posts, and scenarios.
+"""Work that takes long, in a process of its own: forecasts of posted bars, scenarios, what a headline says, proofs.
 
-The service's process starts `python -m htfi.apps.service.worker FOLDER` at the first question and asks it one at a time
-over two pipes; a question that takes too long ends the process, and the next one starts another. So no question holds
-up those who read, and none can hold the worker for ever.
+A service starts `python -m htfi.library.serving.worker FOLDER` at the first question and asks it one at a time over two
+pipes; a question that takes too long ends the process, and the next one starts another. So no question holds up
+those who read, and none can hold the worker for ever.
 """
 
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from http import HTTPStatus
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, Protocol
 
 import msgspec
 
-from htfi.apps.service.problems import ServiceBusy, TooLong, status_of
-from htfi.apps.service.representations import PostedForecasts, forecast_of_decision
-from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
+from htfi.client.bodies import ForecastQuestion, PostedForecasts, ScenarioQuestion
+from htfi.domain import errors
+from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput, ServiceBusy, TooLong
+from htfi.library.serving.record_questions import (
+    EffectsQuestion,
+    HeadlineQuestion,
+    VerificationQuestion,
+    answer_effects,
+    answer_headline,
+    answer_verification,
+)
+from htfi.library.serving.representations import forecast_of_decision
 
 MAX_WAITING = 16
 ANSWER_S = 60.0
@@ -26,40 +35,25 @@ _HEAD = 8  # bytes of a frame's length
 _MAX_FRAME = 256 << 20
 
 
-class ForecastQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Prices to forecast from, oldest first or not: rows with a time and a close at least."""
-
-    bars: list[dict[str, str | float | int | None]]
-    symbol: str | None = None
-    interval: str | None = None
-    horizons: list[int] | None = None
-    news: list[dict[str, str | float | int | list[str] | None]] | None = None
+QuestionKind = Literal["forecast", "scenario", "headline", "effects", "verification"]
 
 
-class ScenarioQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What if: shocks, headlines, macro surprises or stresses, on a book of positions in money."""
+class UsageMeter(Protocol):
+    """Counts what a question took, for the one who asked."""
 
-    shocks: list[str] = msgspec.field(default_factory=list[str])
-    headlines: list[str] = msgspec.field(default_factory=list[str])
-    on: list[str] = msgspec.field(default_factory=list[str])
-    macro: list[str] = msgspec.field(default_factory=list[str])
-    stresses: list[str] = msgspec.field(default_factory=list[str])
-    positions: dict[str, float] | None = None
-    horizon: int | None = None
-    interval: str | None = None
-    seed: int = 0
-    draws: int = 4_000
+    def add(self, *, tokens: int = 0, cpu_s: float = 0.0) -> None: ...
 
 
 class _Question(msgspec.Struct, frozen=True):
-    kind: Literal["forecast", "scenario"]
+    kind: QuestionKind
     body: msgspec.Raw
 
 
 class _Answer(msgspec.Struct, frozen=True):
     body: msgspec.Raw = msgspec.Raw(b"null")
     problem: str = ""
-    status: int = 200
+    kind: str = ""  # the name of its class in `domain.errors`
+    cpu_s: float = 0.0  # that the process used for it
 
 
 class WorkerFailed(DependencyUnavailable):
@@ -73,21 +67,27 @@ class AnswerProcess:
         self._folder, self._answer_s = folder, answer_s
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
-        self._num_waiting = 0
+        self.num_waiting = 0  # questions, the one in hand among them
+        self.num_starts = 0  # of the process
 
-    async def ask(self, kind: Literal["forecast", "scenario"], body: msgspec.Struct) -> bytes:
-        """The answer as JSON. Raises: ServiceBusy, TooLong, WorkerFailed, and what the question is refused for."""
-        if self._num_waiting >= MAX_WAITING:
+    async def ask(self, kind: QuestionKind, body: msgspec.Struct, meter: UsageMeter | None = None) -> bytes:
+        """The answer as JSON; what it took is metered.
+
+        Raises: ServiceBusy, TooLong, WorkerFailed, and what the question is refused for.
+        """
+        if self.num_waiting >= MAX_WAITING:
             raise ServiceBusy(f"{MAX_WAITING} questions wait already: ask again in a while")
         question = msgspec.json.encode(_Question(kind, msgspec.Raw(msgspec.json.encode(body))))
-        self._num_waiting += 1
+        self.num_waiting += 1
         try:
             async with self._turn:
                 answer = await self._answer(question)
+                if meter is not None:
+                    meter.add(cpu_s=answer.cpu_s)
         finally:
-            self._num_waiting -= 1
+            self.num_waiting -= 1
         if answer.problem:
-            raise RefusedByWorker(answer.problem, HTTPStatus(answer.status))
+            raise _error_kind(answer.kind)(answer.problem)
         return bytes(answer.body)
 
     async def close(self) -> None:
@@ -120,19 +120,22 @@ class AnswerProcess:
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
+            self.num_starts += 1
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "htfi.apps.service.worker", str(self._folder),
+                sys.executable, "-m", "htfi.library.serving.worker", str(self._folder),
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True,
             )  # fmt: skip
         return self._process
 
 
-class RefusedByWorker(HtfiError):
-    """The worker refused a question."""
+def _kind_name(error: HtfiError) -> str:
+    """The nearest class of an error that `domain.errors` holds."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
 
-    def __init__(self, problem: str, status: HTTPStatus) -> None:
-        super().__init__(problem)
-        self.status = status
+
+def _error_kind(name: str) -> type[HtfiError]:
+    kind: type[HtfiError] = getattr(errors, name)
+    return kind
 
 
 def answer_forecast(body: ForecastQuestion) -> PostedForecasts:
@@ -171,15 +174,20 @@ def _work(folder: Path, questions: BinaryIO, answers: BinaryIO) -> None:
     kinds: dict[str, tuple[type[msgspec.Struct], Callable[[Any], Any]]] = {
         "forecast": (ForecastQuestion, answer_forecast),
         "scenario": (ScenarioQuestion, lambda body: answer_scenario(folder, body)),
+        "headline": (HeadlineQuestion, answer_headline),
+        "effects": (EffectsQuestion, lambda body: answer_effects(folder, body)),
+        "verification": (VerificationQuestion, lambda body: answer_verification(folder, body)),
     }
     while len(head := questions.read(_HEAD)) == _HEAD:
+        before_s = time.process_time()
         question = msgspec.json.decode(questions.read(int.from_bytes(head, "big")), type=_Question)
         shape, answer = kinds[question.kind]
         try:
             body = answer(msgspec.json.decode(question.body, type=shape))
             found = _Answer(msgspec.Raw(msgspec.json.encode(body)))
         except HtfiError as error:
-            found = _Answer(problem=str(error), status=status_of(error))
+            found = _Answer(problem=str(error), kind=_kind_name(error))
+        found = msgspec.structs.replace(found, cpu_s=time.process_time() - before_s)
         content = msgspec.json.encode(found)
         answers.write(len(content).to_bytes(_HEAD, "big") + content)
         answers.flush()

@@ -1,0 +1,1 @@
+"""Structured logs as JSON lines."""

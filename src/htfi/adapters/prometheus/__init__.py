@@ -1,0 +1,1 @@
+"""Metrics in the text forms that Prometheus and OpenMetrics read (extra `[telemetry]`)."""

@@ -1,0 +1,1 @@
+"""Checkpoints and tiles of a log that another process serves over HTTP."""

@@ -1,0 +1,102 @@
+"""How a connection speaks HTTP/1.1: httptools' strict parser, with bounds on what a client may leave unfinished.
+
+uvicorn bounds neither the bytes of a request's head nor the time that a client takes for a request.
+"""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MAX_HEAD_BYTES = 64 << 10  # request line and header fields
+MAX_UNREAD_BYTES = 1 << 20  # of a body after its answer, so that a client may yet read why it was refused
+MAX_WAIT_S = 30.0  # for a whole head, and for the next part of a body
+_DETAIL = (
+    b'{"type":"about:blank","title":"Request Header Fields Too Large","status":431,'
+    b'"detail":"the head of the request is larger than 64 KiB"}'
+)
+_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/problem+json\r\n"
+    b"connection: close\r\ncontent-length: %d\r\n\r\n%s" % (len(_DETAIL), _DETAIL)
+)
+
+
+class BoundedHttpProtocol(HttpToolsProtocol):
+    """Closes a connection whose head is too large, whose client goes on sending a body that was answered, or falls
+    silent before its request is whole.
+
+    A request that comes whole costs no timer.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._num_head_bytes = self._num_unread_bytes = 0
+        self._is_in_head, self._is_in_body = True, False  # nothing has come yet: the first head is owed
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._start_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_in_body:
+            self._stop_timer()
+        super().data_received(data)
+        if self._is_in_head:
+            self._num_head_bytes += len(data)
+            if self._num_head_bytes > MAX_HEAD_BYTES:
+                self.transport.write(_TOO_LARGE)
+                self._close()
+                return
+        if not (self._is_in_head or self._is_in_body) or self.transport.is_closing():
+            self._stop_timer()
+        elif self._timer is None:
+            self._start_timer()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._num_head_bytes, self._is_in_head = 0, True
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head, self._is_in_body = False, True
+        self._num_unread_bytes = 0
+        self._stop_timer()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        if self.cycle.response_complete:
+            self._num_unread_bytes += len(body)
+            if self._num_unread_bytes > MAX_UNREAD_BYTES:
+                self._close()
+
+    def on_message_complete(self) -> None:
+        self._is_in_body = False
+        super().on_message_complete()
+
+    def handle_websocket_upgrade(self) -> None:
+        self._is_in_head = self._is_in_body = False
+        super().handle_websocket_upgrade()
+
+    def _start_timer(self) -> None:
+        self._timer = self.loop.call_later(MAX_WAIT_S, self._end)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _end(self) -> None:
+        self._timer = None
+        if self._is_in_body and self.flow.read_paused:  # it is the service that does not read on
+            self._start_timer()
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        self._stop_timer()
+        self.transport.close()

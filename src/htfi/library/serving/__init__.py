@@ -1,0 +1,1 @@
+"""What the service and the MCP server share: a run that is served, its forecasts as they are shown, its worker."""

@@ -1,0 +1,23 @@
+"""Who asks: a tenant's caller with scopes."""
+
+from dataclasses import dataclass
+
+from htfi.tenancy.scopes import ApiScope as Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One that was identified. The tenant "" is that of a service without keys; `key` is its id in usage.
+
+    `person` is whom it stands for in a directory of people; empty for nobody.
+    """
+
+    tenant: str
+    name: str
+    scopes: frozenset[Scope]
+    key: str = ""
+    person: str = ""
+
+
+LOCAL = Caller("", "local user", frozenset(Scope))
+NOBODY = Caller("", "nobody", frozenset())  # what a path that anybody may ask is asked by

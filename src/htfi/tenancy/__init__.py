@@ -1,0 +1,1 @@
+"""Tenants of a service: their keys, what they may use, what they have used. Pure; who stores it comes in by a port."""

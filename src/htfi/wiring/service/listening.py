@@ -1,0 +1,30 @@
+"""The socket that a service answers at."""
+
+import socket
+
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_BACKLOG = 4_096
+
+
+def listen_at(address: str, *, is_open: bool = False) -> socket.socket:
+    """A listening socket at HOST:PORT, of the loopback unless open. Raises: InvalidInput, DependencyUnavailable."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise InvalidInput(f"--listen {address}: write HOST:PORT, such as 127.0.0.1:8350")
+    if not is_open and host not in _LOOPBACK:
+        raise InvalidInput(
+            f"--listen {address}: without keys the service answers this machine alone: 127.0.0.1:{port}"
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, int(port)))
+        found.listen(_BACKLOG)
+    except OSError as error:
+        found.close()
+        raise DependencyUnavailable(f"cannot listen at {address}: {error.strerror}") from error
+    return found

@@ -1,0 +1,143 @@
+"""The nodes that a run works with, as far as its folder says: the edge's own file, changes of peers."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from htfi.adapters.device.metrics import DeviceMonitor
+from htfi.adapters.stores.snapshot import read_whole
+from htfi.domain.decision import Decision
+from htfi.domain.errors import InvalidInput
+from htfi.domain.peers import PeerChange
+from htfi.domain.time import NS_PER_S, format_ns
+from htfi.wiring.cluster.node_status import (
+    DeviceStatus,
+    LinkStatus,
+    NodeStatusBody,
+    device_status,
+)
+from htfi.wiring.outputs import NODES_FILE, PEERS
+from htfi.wiring.service.submitted_news import is_live
+
+MAX_AGE_NS = 5 * NS_PER_S  # of figures that are of now
+_NUM_CHANGES = 50
+_TAIL_BYTES = 64 << 10
+
+
+class NodeChange(msgspec.Struct, frozen=True):
+    """What happened to a node, as the edge noted it."""
+
+    at: str
+    node: str
+    what: str
+    words: str
+
+
+class PlacementCounts(msgspec.Struct, frozen=True):
+    """Of the newest released decision of each series: by the rung that read the news and by where the target wrote.
+
+    `here` is the machine of the run; `none` had nothing to read or no model's view.
+    """
+
+    rungs: dict[str, int]
+    places: dict[str, int]
+    num_provisional: int
+
+
+class NodesBody(msgspec.Struct, frozen=True):
+    """Nodes, links, queues and energy. What is not known is null.
+
+    `edge`, `at`, `edge_device` and `links` are what the edge of the run wrote last; null and empty for a run on one
+    machine. `is_current`: it was written within five seconds. `service_device` is the machine of this service.
+    """
+
+    is_running: bool
+    edge: str | None
+    at: str | None
+    is_current: bool | None
+    edge_device: DeviceStatus | None
+    links: list[LinkStatus]
+    num_alone: int | None
+    changes: list[NodeChange]  # newest first
+    placement: PlacementCounts
+    service_device: DeviceStatus
+
+
+class NodesReader:
+    """Reads what a run's folder says of its nodes; for several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._device = DeviceMonitor()
+        self._lock = threading.Lock()
+
+    def read(self, newest: Iterable[Decision]) -> NodesBody:
+        """`newest` are the newest decisions of the series. Raises: InvalidInput, DependencyUnavailable."""
+        with self._lock:
+            device = device_status(self._device)
+        return _read(self._folder, newest, device)
+
+
+def _read(folder: Path, newest: Iterable[Decision], device: DeviceStatus) -> NodesBody:
+    status, is_running = _status(folder), is_live(folder)
+    age_ns = None if status is None else time.time_ns() - status.at_ns
+    return NodesBody(
+        is_running=is_running,
+        edge=None if status is None else status.node,
+        at=None if status is None else format_ns(status.at_ns),
+        is_current=None if age_ns is None else is_running and abs(age_ns) <= MAX_AGE_NS,
+        edge_device=None if status is None else status.device,
+        links=[] if status is None else status.links,
+        num_alone=None if status is None else status.num_alone,
+        changes=_changes(folder),
+        placement=count_placements(newest),
+        service_device=device,
+    )
+
+
+def count_placements(decisions: Iterable[Decision]) -> PlacementCounts:
+    """Where the news of decisions was read."""
+    rungs, places, num_provisional = Counter[str](), Counter[str](), 0
+    for one in decisions:
+        rungs[one.plan.rung.value] += 1
+        trace = None if one.view is None else one.view.trace
+        places["none" if trace is None else trace.place or "here"] += 1
+        num_provisional += one.view is not None and one.view.provisional
+    return PlacementCounts(dict(rungs), dict(places), num_provisional)
+
+
+def _status(folder: Path) -> NodeStatusBody | None:
+    content = read_whole(folder / NODES_FILE)
+    if content is None:
+        return None
+    try:
+        return msgspec.json.decode(content, type=NodeStatusBody)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"{folder / NODES_FILE}: is not what an edge writes: remove it ({error})"
+        ) from error
+
+
+def _changes(folder: Path) -> list[NodeChange]:
+    """The newest lines of the file; one that is being written, or cut at the beginning, is left out."""
+    try:
+        with (folder / PEERS).open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(size - _TAIL_BYTES, 0))
+            content = file.read()
+    except OSError:
+        return []
+    found: list[NodeChange] = []
+    for line in reversed(content[: content.rfind(b"\n") + 1].splitlines()):
+        try:
+            one = msgspec.json.decode(line, type=PeerChange)
+            found.append(NodeChange(format_ns(one.at_ns), one.peer, one.what, one.words))
+        except (msgspec.DecodeError, UnicodeDecodeError, InvalidInput):
+            continue
+        if len(found) == _NUM_CHANGES:
+            break
+    return found

@@ -1,0 +1,80 @@
+"""A service's folder: service.toml, and the store of its tenants' keys and usage."""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from htfi.adapters.stores.snapshot import read_whole
+from htfi.domain.errors import InvalidInput, require_extra
+from htfi.tenancy.config import SERVICE_FILE, ServiceConfig, parse_service
+from htfi.tenancy.keys import StoredKey, make_key, parse_key
+from htfi.tenancy.ports import TenantStore
+from htfi.tenancy.quotas import Quota
+from htfi.tenancy.scopes import ApiScope
+from htfi.wiring.service.run_process import RunPlace
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceFolder:
+    """What is configured, and where."""
+
+    folder: Path
+    config: ServiceConfig
+
+    def runs(self) -> Mapping[str, RunPlace]:
+        """Where the run of each tenant is."""
+        return {
+            name: RunPlace(self.folder / one.run, self.folder / one.governance if one.governance else None)
+            for name, one in self.config.tenants.items()
+        }
+
+    def check_tenant(self, tenant: str) -> None:
+        """Raises: InvalidInput where there is none of that name."""
+        if tenant not in self.config.tenants:
+            known = ", ".join(self.config.tenants)
+            raise InvalidInput(f"{self.folder / SERVICE_FILE} has no tenant {tenant!r}: it has {known}")
+
+
+def read_service(folder: Path) -> ServiceFolder:
+    """Raises: InvalidInput, DependencyUnavailable."""
+    path = folder / SERVICE_FILE
+    data = read_whole(path)
+    if data is None:
+        raise InvalidInput(f"there is no {path}: it names the service's tenants (docs/tenants.md)")
+    try:
+        return ServiceFolder(folder, parse_service(data.decode(), str(path)))
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path}: is not UTF-8 text") from error
+
+
+def open_store(service: ServiceFolder) -> TenantStore:
+    """Raises: MissingExtra, InvalidInput, DependencyUnavailable."""
+    require_extra("a service with tenants", "tenants", "sqlalchemy", "pg8000", "jwt")
+    from htfi.adapters.sql.tenant_store import open_tenant_store
+
+    return open_tenant_store(service.config.database, service.folder)
+
+
+def issue_key(
+    store: TenantStore,
+    tenant: str,
+    name: str,
+    scopes: frozenset[ApiScope],
+    *,
+    expires_ns: int | None = None,
+    person: str = "",
+    quota: Quota | None = None,
+) -> str:
+    """A new key as text, which is kept nowhere. Raises: DependencyUnavailable."""
+    text = make_key(os.urandom)
+    parsed = parse_key(text)
+    assert parsed is not None
+    store.add_key(
+        StoredKey(
+            parsed.id, tenant, name, parsed.digest, scopes, time.time_ns(),
+            expires_ns=expires_ns, person=person, quota=quota or Quota(),
+        )
+    )  # fmt: skip
+    return text

@@ -1,0 +1,45 @@
+"""One trace over two processes: the edge's decision point, and the cloud's passes as children of its reading."""
+
+from pathlib import Path
+
+from link_processes import Stage, environment, finish, write_sources
+from metered_run import scrape
+from otlp_receiver import OtlpReceiver
+
+
+def test_a_reading_at_a_cloud_is_in_the_trace_of_its_decision(tmp_path: Path) -> None:
+    sources = write_sources(tmp_path, 40)
+    (tmp_path / "said").mkdir()
+    with OtlpReceiver() as receiver, Stage(tmp_path / "said") as stage:
+        traced = ("--traces", receiver.url, "--trace-ratio", "1")
+        cloud = stage.cloud("cloud1", *traced, "--metrics", "127.0.0.1:0")
+        port = cloud.said.read_text().partition("metrics at port ")[2].partition(",")[0]
+        edge, said = stage.edge(
+            sources,
+            tmp_path / "run",
+            {"cloud1": cloud.address},
+            *traced,
+            env=environment(HTFI_PIPELINE__DEADLINE_MS="4000"),
+        )
+        finish(edge, said)
+        at_cloud = scrape(f"http://127.0.0.1:{port}/metrics")
+        assert at_cloud["htfi_cloud_tokens_total"][()] > 0
+        assert at_cloud["htfi_peer_state"][(("peer", "edge1"), ("state", "dead"))] in (0.0, 1.0)
+        cloud.process.terminate()
+        cloud.process.wait(30.0)
+    by_id = {span.span_id: span for span in receiver.spans}
+    answers = [span for span in receiver.spans if span.name == "answer"]
+    assert answers
+    assert {span.service for span in answers} == {"htfi-cloud"}
+    parents = [by_id[span.parent_id] for span in answers]
+    assert {parent.name for parent in parents} == {"read"}
+    assert {parent.service for parent in parents} == {"htfi-edge"}
+    assert [span.trace_id for span in answers] == [parent.trace_id for parent in parents]
+    passes = [span for span in receiver.spans if span.name in ("prefill", "verify")]
+    assert {by_id[span.parent_id].name for span in passes} == {"answer"}
+    assert sum(span.attributes["htfi.num_accepted"] for span in passes if span.name == "verify") > 0
+    roots = {span.trace_id: span for span in receiver.spans if span.name == "decision point"}
+    assert set(roots) >= {span.trace_id for span in answers}
+    for answer in answers[:3]:
+        root = roots[answer.trace_id]
+        assert root.start_ns <= answer.start_ns
