@@ -119,9 +119,12 @@ def test_a_text_has_the_same_bits_whatever_is_read_with_it() -> None:
     points = np.stack([one.mean(axis=0) for one in states])
     words = ["profit rises", "a", "b", "c"]
     together = heads.score(points, states, words)
+    same: list[bool] = []
     for place, one in enumerate(states):
         alone = heads.score(points[place : place + 1], [one], words[place : place + 1])
-        assert all(np.array_equal(together[name][place], alone[name][0]) for name in together)
+        same += [np.array_equal(together[name][place], alone[name][0]) for name in together]
+    assert len(same) >= 4
+    assert all(same)
 
 
 def test_states_of_another_shape_are_refused_by_compiled_code_and_left_to_numpy() -> None:

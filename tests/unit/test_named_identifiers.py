@@ -68,6 +68,16 @@ FOREIGN = {
     "htfi.decisions.SYMBOL.INTERVAL": "a subject of NATS",
     "PREFIX.deleted": "a subject of NATS",
     "publish_async": "a method of nats-py",
+    "outputSchema": "a field of MCP",
+    "Origin": "a header of HTTP",
+    "RateLimit": "a header of HTTP",
+    "nbf": "a claim of JWT",
+    "RUN_KEY": "the key that a reader puts in",
+    "process_cpu_seconds_total": "a metric of prometheus_client",
+    "process_resident_memory_bytes": "a metric of prometheus_client",
+    "Open": "a frame's name",
+    "OTEL_EXPORTER_OTLP_HEADERS": "a variable of OpenTelemetry",
+    "promtool": "a program of Prometheus",
     "repeat.py": "the file that the page shows how to add",
 }
 # Words after "Raises" that no class bears.

@@ -37,7 +37,9 @@ from htfi.apps.service.served_run import ServedRun, record_of
 from htfi.apps.service.tenants import Tenants
 from htfi.client.bodies import ANSWERS, QUESTIONS, Health
 from htfi.domain.errors import is_installed
+from htfi.library.serving.answer_turns import AnswerTurns
 from htfi.wiring.service.language_models import SHIPPED_PAIR, ModelPair
+from htfi.wiring.service.reading_rights import ReadingRights
 from htfi.wiring.service.record import is_followed_run_live
 from htfi.wiring.service.run_process import RunPlace
 from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
@@ -67,7 +69,8 @@ def create_app(
     Without keys, where no tenants are given, there is one: "". `telemetry` counts its requests; the language models
     write and embed for every tenant.
     """
-    runs = {tenant: ServedRun(place) for tenant, place in places.items()}
+    turns = AnswerTurns({} if tenants is None else tenants.weights)
+    runs = {tenant: ServedRun(place, tenant, turns) for tenant, place in places.items()}
     served_models = ServedModels(models)
     names = (*_NAMES, *(() if tenants is None else tenants.config.names))
     agents = _agents(runs, names, has_keys=tenants is not None)
@@ -77,6 +80,7 @@ def create_app(
         for run in runs.values():
             run.open()
         if tenants is not None:
+            tenants.rights = {tenant: ReadingRights(place) for tenant, place in places.items()}
             tenants.sizes = lambda: {tenant: run.record.size for tenant, run in runs.items()}
             await tenants.open()
         async with nullcontext() if agents is None else agents.running():

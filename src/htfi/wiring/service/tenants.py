@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.domain.errors import InvalidInput, require_extra
@@ -14,6 +15,9 @@ from htfi.tenancy.ports import TenantStore
 from htfi.tenancy.quotas import Quota
 from htfi.tenancy.scopes import ApiScope
 from htfi.wiring.service.run_process import RunPlace
+
+if TYPE_CHECKING:
+    from htfi.wiring.service.tokens import TokenIssuers
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,15 @@ def open_store(service: ServiceFolder) -> TenantStore:
     from htfi.adapters.sql.tenant_store import open_tenant_store
 
     return open_tenant_store(service.config.database, service.folder)
+
+
+def open_issuers(service: ServiceFolder) -> "TokenIssuers | None":
+    """None where none is configured. Raises: InvalidInput."""
+    if not service.config.issuers:
+        return None
+    from htfi.wiring.service.tokens import TokenIssuers
+
+    return TokenIssuers(service.config, service.folder)
 
 
 def issue_key(
