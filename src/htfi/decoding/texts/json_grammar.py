@@ -24,20 +24,28 @@ class _Branch:
         self.nexts: dict[str, _Branch] = {}
 
 
+_ASCII = [chr(code) for code in range(ord(" "), ord("~") + 1)]
+
+
 class TokenTexts:
-    """The texts of a vocabulary's plain tokens as a tree; built once for a vocabulary."""
+    """The texts of a vocabulary's plain tokens as a tree; built once for a vocabulary. `lacks`: the characters of ASCII
+    that it has no token for. With all of them every document can be written to its end.
+    """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.tokenizer = vocabulary.tokenizer
         self.root = _Branch()
         self.pieces: dict[int, str] = {}
         for token in vocabulary.text_ids.tolist():
-            piece = vocabulary.tokenizer.piece(token) or ""
+            piece = vocabulary.tokenizer.piece(token)
+            if not piece:
+                continue
             self.pieces[token] = piece
             branch = self.root
             for character in piece:
                 branch = branch.nexts.setdefault(character, _Branch())
             branch.tokens.append(token)
+        self.lacks = [one for one in _ASCII if one not in self.root.nexts or not self.root.nexts[one].tokens]
 
 
 class _State:
@@ -71,6 +79,10 @@ class LanguageGrammar:
     start, done, is_flat = 0, -1, False
 
     def __init__(self, part: Part, texts: TokenTexts, end: int, max_tokens: int) -> None:
+        if texts.lacks:
+            raise InvalidInput(
+                f"the vocabulary has no token for {texts.lacks[0]!r} alone: its model cannot write every document"
+            )
         self.max_tokens = max_tokens
         self._texts, self._end = texts, end
         self._states: list[_State] = []
@@ -78,8 +90,6 @@ class LanguageGrammar:
         self._letters: dict[tuple[int, str], int] = {}
         self.steps = _Steps(self)
         self._number(start(part))
-        if not self.reached(0).leads:
-            raise InvalidInput("the vocabulary has no token that such a document may begin with")
 
     @property
     def num_states(self) -> int:

@@ -177,7 +177,7 @@ class _Reader:
             raise InvalidInput(
                 f"JSON schema at {where}: none of the values is of the type {', '.join(types)}"
             )
-        return Choice(*(text(json.dumps(one, ensure_ascii=False, separators=(",", ":"))) for one in kept))
+        return Choice(*map(_written, kept))
 
     def _typed(self, rules: Mapping[str, Any], where: str, depth: int) -> Part:
         if not rules:
@@ -233,7 +233,7 @@ class _Reader:
         # Others are allowed, and none is written: every document that is written keeps to the schema.
         members: list[Part] = [
             Sequence(
-                text(json.dumps(name, ensure_ascii=False)),
+                _written(name),
                 _COLON,
                 self.part(schema, f"{where}.{name}", depth + 1),
             )
@@ -241,6 +241,14 @@ class _Reader:
         ]
         needs = [name in names for name in properties]
         return Sequence(one_of("{"), _members(members, needs), one_of("}"))
+
+
+def _written(value: object) -> Part:
+    """A value of JSON. A character that few vocabularies have whole may come escaped."""
+    words = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return Sequence(
+        *(text(one) if one.isascii() else Choice(text(one), text(json.dumps(one)[1:-1])) for one in words)
+    )
 
 
 def _members(members: list[Part], needs: list[bool]) -> Part:
