@@ -13,6 +13,7 @@ from htfi.domain.errors import InvalidInput, require_extra
 from htfi.wiring.service.run_process import RunPlace, RunProcess
 
 if TYPE_CHECKING:
+    from htfi.wiring.service.language_models import ModelPair
     from htfi.wiring.telemetry import ProcessTelemetry, TelemetryOptions
 
 EPILOG = """\b
@@ -54,6 +55,16 @@ Examples:
     help="Where to answer; port 0 takes any.",
 )
 @click.option(
+    "--target",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of the language model that writes; the shipped one by default.",
+)
+@click.option(
+    "--draft",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of the model that drafts for --target; without it none does.",
+)
+@click.option(
     "--certificate", type=click.Path(path_type=Path, dir_okay=False), help="Chain in PEM: answer by TLS."
 )
 @click.option(
@@ -69,6 +80,8 @@ def command(
     service_folder: Path | None,
     folder: Path,
     address: str,
+    target: Path | None,
+    draft: Path | None,
     certificate: Path | None,
     private_key: Path | None,
     settings_file: Path | None,
@@ -82,6 +95,12 @@ def command(
     shows is what the run has recorded and released; what people ask for is left in the run's folder, for the run.
     """
     require_extra("htfi serve", "service", "fastapi", "uvicorn", "httptools", "uvloop")
+    from htfi.wiring.service.language_models import ModelPair, check_language_models
+
+    if draft is not None and target is None:
+        raise InvalidInput("--draft drafts for a --target: name both")
+    pair = ModelPair(*(str(one.resolve()) if one is not None else "" for one in (target, draft)))
+    check_language_models(pair)
     if service_folder is not None:
         if files or follow is not None or governance is not None:
             raise InvalidInput(
@@ -90,7 +109,7 @@ def command(
         if (certificate is None) != (private_key is None):
             raise InvalidInput("--certificate and --key belong together: give both")
         tls = None if certificate is None or private_key is None else (certificate, private_key)
-        _serve_tenants(service_folder, address, tls, settings_file, pace, telemetry)
+        _serve_tenants(service_folder, address, tls, settings_file, pace, telemetry, pair)
         return
     if certificate is not None or private_key is not None:
         raise InvalidInput("--certificate and --key are for a service with keys: give --service DIR")
@@ -106,7 +125,7 @@ def command(
         if follow is None:
             closing.callback(_started(files, settings_file, pace, served).stop)
         _say_ready(listening, str(served.folder))
-        serve({"": served}, listening, telemetry=opened)
+        serve({"": served}, listening, telemetry=opened, models=pair)
 
 
 def _serve_tenants(
@@ -116,6 +135,7 @@ def _serve_tenants(
     settings_file: Path | None,
     pace: float | None,
     telemetry: "TelemetryOptions",
+    models: "ModelPair",
 ) -> None:
     from htfi.apps.service.certificate import ServerCertificate
     from htfi.apps.service.server import serve
@@ -138,7 +158,7 @@ def _serve_tenants(
                 settings = folder / tenant.settings if tenant.settings else settings_file
                 closing.callback(_started(files, settings, pace, runs[name]).stop)
         _say_ready(listening, f"{len(runs)} tenants of {folder}", is_secure=certificate is not None)
-        serve(runs, listening, tenants, opened, certificate)
+        serve(runs, listening, tenants, opened, certificate, models)
 
 
 def _open_telemetry(options: "TelemetryOptions", closing: ExitStack) -> "ProcessTelemetry":
