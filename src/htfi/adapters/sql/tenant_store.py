@@ -189,7 +189,9 @@ class SqlTenantStore:
             ) from error
 
 
-def open_tenant_store(database: str, folder: Path, *, migrates: bool = True) -> SqlTenantStore:
+def open_tenant_store(
+    database: str, folder: Path, password: str = "", *, migrates: bool = True
+) -> SqlTenantStore:
     """The store at postgresql://…, or in service.db of the folder. Raises: InvalidInput, DependencyUnavailable."""
     if not database:
         return SqlTenantStore(URL.create("sqlite", database=str(folder / "service.db")), migrates=migrates)
@@ -201,7 +203,8 @@ def open_tenant_store(database: str, folder: Path, *, migrates: bool = True) -> 
         ) from None
     if where.drivername not in ("postgresql", "postgresql+pg8000"):
         raise InvalidInput(f"database: {where.drivername} is not known: write postgresql://USER@HOST/NAME")
-    return SqlTenantStore(where.set(drivername="postgresql+pg8000"), migrates=migrates)
+    server = where.set(drivername="postgresql+pg8000", password=password or where.password)
+    return SqlTenantStore(server, migrates=migrates)
 
 
 def _engine(where: URL) -> Engine:

@@ -24,7 +24,7 @@ def command(folder: Path, url: str, stays: bool) -> None:
     """Publish every entry of the ledger of the run in DIR, and each that comes.
 
     A message is a line of decisions.jsonl. The stream is the run's own: its sequence is the ledger's index plus one, so
-    that this command goes on where it was, also after kill -9. The run never waits for it.
+    that this command continues where it was, also after kill -9. The run never waits for it.
     Credentials are in NATS_USER and NATS_PASSWORD, NATS_TOKEN, NATS_CREDS or NATS_NKEY.
     """
     from htfi.wiring.service.publishing import open_bus, publish_record

@@ -20,8 +20,10 @@ from htfi.wiring.service.run_process import RunPlace
 if TYPE_CHECKING:
     from htfi.adapters.sql.portable_tables import Rows
     from htfi.adapters.sql.tenant_store import SqlTenantStore
+    from htfi.wiring.service.tokens import TokenIssuers
 
 SERVICE_DATABASE_FILE = "service.db"  # of a folder whose service.toml names no database
+_PASSWORD_VARIABLE = "HTFI_DATABASE_PASSWORD_FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,10 @@ def read_service(folder: Path) -> ServiceFolder:
 
 
 def open_store(service: ServiceFolder) -> TenantStore:
-    """Raises: MissingExtra, InvalidInput, DependencyUnavailable."""
+    """The database's password is read from the file that HTFI_DATABASE_PASSWORD_FILE names, if it names one.
+
+    Raises: MissingExtra, InvalidInput, DependencyUnavailable.
+    """
     return open_database(service)
 
 
@@ -70,7 +75,7 @@ def open_database(
     from htfi.adapters.sql.tenant_store import open_tenant_store
 
     where = service.config.database if database is None else database
-    return open_tenant_store(where, service.folder, migrates=migrates)
+    return open_tenant_store(where, service.folder, _database_password(), migrates=migrates)
 
 
 def read_service_rows(service: ServiceFolder) -> tuple[int, "Rows"]:
@@ -84,6 +89,25 @@ def read_service_rows(service: ServiceFolder) -> tuple[int, "Rows"]:
 
     with closing(open_database(service, migrates=False)) as store:
         return read_tables(store)
+
+
+def _database_password() -> str:
+    name = os.environ.get(_PASSWORD_VARIABLE)
+    if not name:
+        return ""
+    try:
+        return Path(name).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{_PASSWORD_VARIABLE}: {name} cannot be read: {error}") from error
+
+
+def open_issuers(service: ServiceFolder) -> "TokenIssuers | None":
+    """None where none is configured. Raises: InvalidInput."""
+    if not service.config.issuers:
+        return None
+    from htfi.wiring.service.tokens import TokenIssuers
+
+    return TokenIssuers(service.config, service.folder)
 
 
 def issue_key(

@@ -1,5 +1,6 @@
 """`htfi service backup | restore | migrate | retention`: what operators do (docs/service-operation.md)."""
 
+import re
 import time
 from pathlib import Path
 
@@ -162,5 +163,5 @@ def _line_of(one: TenantRetention, applies: bool) -> str:
 
 
 def database_line(database: str) -> str:
-    """What service.toml has to state."""
-    return f'database = "{database}"' if database else "no line `database`"
+    """What service.toml has to state; a password is better in the file of HTFI_DATABASE_PASSWORD_FILE."""
+    return f'database = "{re.sub(r":[^:@/]*@", "@", database)}"' if database else "no line `database`"
