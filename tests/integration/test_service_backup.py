@@ -5,12 +5,10 @@ import shutil
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import httpx
 import pytest
 from click.testing import CliRunner, Result
 
@@ -19,7 +17,7 @@ from htfi.domain.errors import HtfiError
 from htfi.tenancy.config import SERVICE_FILE
 from htfi.wiring.service.backup.manifest import MANIFEST
 from live_run import LiveRun
-from service_process import ServiceProcess
+from service_load import ServiceLoad
 from tenant_service import bearer, issue, serve_tenants
 
 SERVICE = """
@@ -53,7 +51,7 @@ def backups(tmp_path_factory: pytest.TempPathFactory) -> Backups:
     (folder / SERVICE_FILE).write_text(SERVICE, encoding="utf-8")
     key, _ = issue(folder, "acme")
     with LiveRun(folder / "acme") as run, serve_tenants(folder) as served:
-        with Load(served, key) as load:
+        with ServiceLoad(served, key) as load:
             load.wait()
             first = service("backup", folder, place / "without")
             run.advance(20)
@@ -63,70 +61,6 @@ def backups(tmp_path_factory: pytest.TempPathFactory) -> Backups:
     return Backups(
         folder, place / "without", place / "with", key, (first, second), load.num_answers, load.failed
     )
-
-
-class Load:
-    """Clients that read, stream and post until the end of the block."""
-
-    def __init__(self, served: ServiceProcess, key: str) -> None:
-        self.url, self.key = served.url, key
-        self.num_answers = {"read": 0, "stream": 0, "post": 0}
-        self.failed: list[str] = []
-        self._ended = threading.Event()
-        self._threads = [threading.Thread(target=one) for one in (self._read, self._stream, self._post)]
-
-    def wait(self) -> None:
-        """Until each client has had answers since."""
-        before = dict(self.num_answers)
-        for _ in range(1000):
-            if all(self.num_answers[name] > before[name] for name in ("read", "post")):
-                return
-            self._ended.wait(0.01)
-        raise AssertionError(f"the clients got no answers: {self.failed}")
-
-    def _repeat(self, name: str, ask: Callable[[httpx.Client], httpx.Response]) -> None:
-        with httpx.Client(base_url=self.url, headers=bearer(self.key), timeout=30.0) as client:
-            while not self._ended.wait(0.01):
-                answer = ask(client)
-                self.num_answers[name] += 1
-                if answer.status_code not in (200, 202):
-                    self.failed.append(f"{name}: {answer.status_code} {answer.text}")
-
-    def _read(self) -> None:
-        self._repeat("read", lambda client: client.get("/v1/forecasts"))
-
-    def _post(self) -> None:
-        def post(client: httpx.Client) -> httpx.Response:
-            number = self.num_answers["post"]
-            item = {"id": f"n{number}", "headline": f"ACME opens plant number {number}", "symbols": ["ACME"]}
-            return client.post(
-                "/v1/news", json={"items": [item]}, headers={"Idempotency-Key": f"post-{number}"}
-            )
-
-        self._repeat("post", post)
-
-    def _stream(self) -> None:
-        with (
-            httpx.Client(base_url=self.url, headers=bearer(self.key), timeout=1.0) as client,
-            client.stream("GET", "/v1/stream", params={"from": 0}) as answer,
-        ):
-            try:
-                for line in answer.iter_lines():
-                    self.num_answers["stream"] += line.startswith("data")
-                    if self._ended.is_set():
-                        return
-            except httpx.ReadTimeout:
-                return
-
-    def __enter__(self) -> "Load":
-        for one in self._threads:
-            one.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        for one in self._threads:
-            one.join()
 
 
 def verify(run: Path) -> Result:
