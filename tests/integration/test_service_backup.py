@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from click.testing import CliRunner, Result
@@ -131,7 +131,7 @@ def changed(backup: Path, change: Callable[[Path], object], to: Path) -> Path:
     return copy
 
 
-def _manifest(change: Callable[[dict[str, object]], object]) -> Callable[[Path], object]:
+def _manifest(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
     def write(copy: Path) -> None:
         stated = json.loads((copy / MANIFEST).read_bytes())
         change(stated)
@@ -151,10 +151,8 @@ def _link(copy: Path) -> None:
     (copy / "service/service.toml").symlink_to("/etc/hostname")
 
 
-def _outside(stated: dict[str, object]) -> None:
-    files = stated["files"]
-    assert isinstance(files, list)
-    files.append({"path": "service/../../escaped", "num_bytes": 0, "sha256": ""})
+def _outside(stated: dict[str, Any]) -> None:
+    stated["files"].append({"path": "service/../../escaped", "num_bytes": 0, "sha256": ""})
 
 
 ALTERED: dict[str, tuple[Callable[[Path], object], str]] = {

@@ -73,9 +73,10 @@ def make_backup(folder: Path, place: Path, *, with_keys: bool = False) -> Manife
         content = draft / CONTENT
         make_private(content)
         left_out = [
-            f"the run of {name}, {run.folder}: it lies outside of the service's folder"
+            f"{what} of {name}, {where}: it lies outside of the service's folder"
             for name, run in service.runs().items()
-            if not run.folder.resolve().is_relative_to(root)
+            for what, where in (("the run", run.folder), ("the governance folder", run.governance))
+            if where is not None and not where.resolve().is_relative_to(root)
         ]
         keys: list[str] = []
         for source in sorted(_files(folder, left_out), key=lambda path: _turn(path.relative_to(folder))):
