@@ -26,9 +26,9 @@ class ServiceLoad:
     def wait(self) -> None:
         """Until each client has had answers since."""
         before = dict(self.num_answers)
-        names = ("read", "post") if self._posts else ("read",)
-        for _ in range(1000):
-            if all(self.num_answers[name] > before[name] for name in names):
+        names = ("read", "post") if self._posts else ("read",)  # a stream may be silent
+        for _ in range(3000):
+            if self.num_answers["stream"] and all(self.num_answers[one] > before[one] for one in names):
                 return
             self._ended.wait(0.01)
         raise AssertionError(f"the clients got no answers: {self.failed}")
@@ -55,17 +55,22 @@ class ServiceLoad:
         self._repeat("post", post)
 
     def _stream(self) -> None:
-        with (
-            httpx.Client(base_url=self.url, headers=bearer(self.key), timeout=1.0) as client,
-            client.stream("GET", "/v1/stream", params={"from": 0}) as answer,
-        ):
-            try:
-                for line in answer.iter_lines():
-                    self.num_answers["stream"] += line.startswith("data")
-                    if self._ended.is_set():
-                        return
-            except httpx.ReadTimeout:
-                return
+        """From the start, and after each silence from the next index on."""
+        after = 0
+        with httpx.Client(
+            base_url=self.url, headers=bearer(self.key), timeout=httpx.Timeout(30.0, read=1.0)
+        ) as client:
+            while not self._ended.is_set():
+                try:
+                    with client.stream("GET", "/v1/stream", params={"from": after}) as answer:
+                        for line in answer.iter_lines():
+                            if line.startswith("data"):
+                                self.num_answers["stream"] += 1
+                                after += 1
+                            if self._ended.is_set():
+                                return
+                except httpx.ReadTimeout:
+                    continue
 
     def __enter__(self) -> "ServiceLoad":
         for one in self._threads:

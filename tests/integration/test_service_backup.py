@@ -75,6 +75,7 @@ def test_backup_under_load_verifies_and_no_client_is_refused(backups: Backups) -
     assert [one.exit_code for one in backups.said] == [0, 0], [one.exception for one in backups.said]
     assert backups.failed == []
     assert min(backups.num_answers.values()) > 0
+    assert backups.num_answers["stream"] <= len(journal(backups.folder / "acme"))  # each decision once
     for one in (backups.without_keys, backups.with_keys):
         manifest = json.loads((one / MANIFEST).read_bytes())
         assert manifest["num_rows"]["keys"] == 1
