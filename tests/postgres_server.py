@@ -58,6 +58,17 @@ class PostgresServer:
             assert time.monotonic() < end, "PostgreSQL did not start"
             time.sleep(0.05)
 
+    def add_user(self, name: str, password: str) -> str:
+        """An owner of all who must give a password; the address to connect to."""
+        import pg8000.native
+
+        rules = self._data / "pg_hba.conf"
+        rules.write_text(f"host all {name} 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
+        with pg8000.native.Connection("htfi", "127.0.0.1", "postgres", self.port) as connection:
+            connection.run(f"CREATE ROLE {name} LOGIN SUPERUSER PASSWORD '{password}'")
+            connection.run("SELECT pg_reload_conf()")
+        return self.url.replace("htfi@", f"{name}@")
+
     def kill(self) -> None:
         """End it at once, as a machine that fails: clients' connections break."""
         assert self._process is not None

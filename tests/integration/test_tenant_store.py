@@ -16,6 +16,7 @@ from htfi.tenancy.keys import StoredKey
 from htfi.tenancy.quotas import Quota
 from htfi.tenancy.scopes import ApiScope
 from htfi.tenancy.usage import Usage, UsageKey, day_of
+from htfi.wiring.service.tenants import open_store, read_service
 from postgres_server import PostgresServer
 from tenant_service import bearer, issue, record_run, serve_tenants, until
 
@@ -139,3 +140,22 @@ def test_requests_go_on_while_the_database_restarts_and_each_is_counted_once(tmp
 def usage_of(url: str, folder: Path, key: str, day: int) -> int:
     with closing(open_tenant_store(url, folder)) as store:
         return store.usage(day, day)[UsageKey("acme", key, day)].requests
+
+
+def test_password_of_the_database_is_read_from_a_file_and_shown_in_no_message(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres.add_user("keyed", "s3cret-word")
+    (tmp_path / "service.toml").write_text(f'database = "{url}"\n[tenants.acme]\nrun = "acme"\n')
+    service = read_service(tmp_path)
+    secret = tmp_path / "password"
+    monkeypatch.setenv("HTFI_DATABASE_PASSWORD_FILE", str(secret))
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        open_store(service)
+    secret.write_text("wrong-word\n")
+    with pytest.raises(DependencyUnavailable, match="password authentication failed") as refused:
+        open_store(service)
+    assert "wrong-word" not in str(refused.value)
+    secret.write_text("s3cret-word\n")
+    with closing(open_store(service)) as store:
+        assert store.keys() == []

@@ -24,7 +24,7 @@ PAGES = {
 }
 FILES = [
     path.relative_to(ROOT)
-    for folder in ("src", "evaluation", "training", "tests", "docs", "examples", "corpora")
+    for folder in ("src", "evaluation", "training", "tests", "docs", "examples", "corpora", "deploy")
     for path in (ROOT / folder).rglob("*")
     if "__pycache__" not in path.parts
 ] + [Path(path.name) for path in ROOT.iterdir()]
@@ -78,6 +78,15 @@ FOREIGN = {
     "Open": "a frame's name",
     "OTEL_EXPORTER_OTLP_HEADERS": "a variable of OpenTelemetry",
     "promtool": "a program of Prometheus",
+    "Containerfile.dockerignore": "the name that docker looks for",
+    "BASE": "an argument of the image's build",
+    "clouds.minAvailable": "a value of the chart",
+    "networkPolicy.clients": "a value of the chart",
+    "networkPolicy.feeds": "a value of the chart",
+    "hardwareClasses": "a value of the chart",
+    "desk.hardwareClass": "a value of the chart",
+    "clouds.hardwareClass": "a value of the chart",
+    "without_each_item": "an argument of a tool for agents",
     "repeat.py": "the file that the page shows how to add",
 }
 # Words after "Raises" that no class bears.

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from htfi.wiring.service.tokens import TokenIssuers
 
 
+_PASSWORD_VARIABLE = "HTFI_DATABASE_PASSWORD_FILE"
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceFolder:
     """What is configured, and where."""
@@ -54,11 +57,24 @@ def read_service(folder: Path) -> ServiceFolder:
 
 
 def open_store(service: ServiceFolder) -> TenantStore:
-    """Raises: MissingExtra, InvalidInput, DependencyUnavailable."""
+    """The database's password is read from the file that HTFI_DATABASE_PASSWORD_FILE names, if it names one.
+
+    Raises: MissingExtra, InvalidInput, DependencyUnavailable.
+    """
     require_extra("a service with tenants", "tenants", "sqlalchemy", "pg8000", "jwt")
     from htfi.adapters.sql.tenant_store import open_tenant_store
 
-    return open_tenant_store(service.config.database, service.folder)
+    return open_tenant_store(service.config.database, service.folder, _database_password())
+
+
+def _database_password() -> str:
+    name = os.environ.get(_PASSWORD_VARIABLE)
+    if not name:
+        return ""
+    try:
+        return Path(name).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{_PASSWORD_VARIABLE}: {name} cannot be read: {error}") from error
 
 
 def open_issuers(service: ServiceFolder) -> "TokenIssuers | None":
