@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from htfi.adapters.feeds.bus import BusReceiver
 from htfi.adapters.feeds.live import Inbox, LiveReader
@@ -23,6 +24,11 @@ SCHEMES = (*NATS_SCHEMES, *KAFKA_SCHEMES)
 def is_bus(text: str) -> bool:
     """Whether a source is a stream or a topic of a bus."""
     return _scheme(text) in SCHEMES
+
+
+def stream_name(url: str) -> str:
+    """Of the stream or topic, which is what its source is called: a record of its rows then equals a file's."""
+    return urlsplit(url).path.strip("/") or url
 
 
 def bus_source(spec: SourceSpec) -> SourceSpec:

@@ -21,7 +21,7 @@ from htfi.pipeline.intake.reorder import LEAP_NS, NO_LEAP_NS
 from htfi.pipeline.intake.source import OrderedSource, RowReader
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.ports import Position, RowQuarantine
-from htfi.wiring.bus import bus_source, is_bus, open_bus_source
+from htfi.wiring.bus import bus_source, is_bus, open_bus_source, stream_name
 from htfi.wiring.market_data import fix_source, is_fix, open_fix_source
 
 STDIN = "-"
@@ -183,7 +183,9 @@ def _named(text: str, mapped: Sequence[SourceSpec]) -> SourceSpec:
         if alike or spec.name == source_name(text):
             return _at(spec, text)
     return _at(
-        SourceSpec(name="stdin" if text == STDIN else _host(text) if is_address(text) else source_name(text)),
+        SourceSpec(
+            name="stdin" if text == STDIN else _name_at(text) if is_address(text) else source_name(text)
+        ),
         text,
     )
 
@@ -247,7 +249,9 @@ def _to_stderr(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def _host(url: str) -> str:
+def _name_at(url: str) -> str:
     if is_fix(url):
         return Path(url).stem
-    return url.split("//", 1)[1].split("/", 1)[0].replace(":", "-").replace(",", "-") or url
+    if is_bus(url):
+        return stream_name(url)
+    return url.split("//", 1)[1].split("/", 1)[0].replace(":", "-") or url
