@@ -21,3 +21,17 @@ export function instant(text: string): string {
 export function counted(num: number, one: string, several = `${one}s`): string {
   return `${num.toLocaleString("en-US")} ${num === 1 ? one : several}`;
 }
+
+/** With four significant digits at least, and no more decimals than it needs. */
+export function figure(value: number): string {
+  return value.toLocaleString("en-US", { maximumSignificantDigits: Math.abs(value) >= 1_000 ? 8 : 4 });
+}
+
+export function money(value: number): string {
+  return value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+}
+
+/** A dash for what is not known. */
+export function known<T>(value: T | null, words: (value: T) => string): string {
+  return value === null ? "–" : words(value);
+}
