@@ -2,7 +2,7 @@
 
 import type { Act } from "./ActDialog";
 import { cancelOf } from "./acts";
-import { figure, instant, known, money, percent } from "./format";
+import { instant, known, money, percent, price } from "./format";
 import { Rows } from "./Rows";
 import { useRead } from "./useRead";
 
@@ -81,7 +81,7 @@ export function Orders({ onAct }: { onAct: ((act: Act) => void) | null }) {
               <bdi>{one.instrument}</bdi>,
               <bdi>{one.account}</bdi>,
               one.lots.toLocaleString("en-US"),
-              known(one.price, figure),
+              known(one.price, price),
               money(one.realised),
               money(one.unrealised),
               money(one.fees),
@@ -129,7 +129,7 @@ export function Orders({ onAct }: { onAct: ((act: Act) => void) | null }) {
               one.side,
               one.lots,
               one.filled,
-              known(one.average_price, figure),
+              known(one.average_price, price),
               bps(one.slippage_bps),
               <span title={one.reason}>{one.status.replaceAll("_", " ")}</span>,
               one.is_open && onAct !== null && (

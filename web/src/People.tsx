@@ -3,7 +3,7 @@
 import { useEffect } from "react";
 import type { Act } from "./ActDialog";
 import { admissionOf, answerOf, clearingOf, reenableOf } from "./acts";
-import { counted, figure, instant } from "./format";
+import { counted, figure, instant, visible } from "./format";
 import type { Breaker, Control, Held, PolicyInForce, Question, Suspicion } from "./governance";
 import { Rows } from "./Rows";
 import { useRead, type Read } from "./useRead";
@@ -56,12 +56,12 @@ export function People({ control, onAct, isBusy }: Props) {
             <ul>
               {one.reasons.map((reason, k) => (
                 <li key={k}>
-                  <bdi>{reason}</bdi>
+                  <bdi>{visible(reason)}</bdi>
                 </li>
               ))}
             </ul>
             <pre tabIndex={0} aria-label={`What question ${one.number} asks`}>
-              <bdi>{one.text}</bdi>
+              {visible(one.text)}
             </pre>
             <p className="quiet">
               {one.approvers.length} of {counted(one.num_approvals, "approval")}
@@ -206,9 +206,4 @@ function ControlState({ control, onAct }: { control: Control; onAct: Props["onAc
       </ul>
     </>
   );
-}
-
-/** Characters that steer how text is written, as their numbers. */
-function visible(text: string): string {
-  return text.replace(/[\p{Cf}\p{Cc}]/gu, (one) => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`);
 }

@@ -9,6 +9,11 @@ interface Props {
   empty: string;
 }
 
+const FIGURE = /^(–|[-−+]?[\d,.]+( ?(%|ms|W|°C))?)$/;
+
+/** Figures stand to the right, so that their digits line up. */
+const isFigure = (cell: ReactNode) => typeof cell === "number" || (typeof cell === "string" && FIGURE.test(cell));
+
 export function Rows({ caption, columns, rows, empty }: Props) {
   if (rows.length === 0) return <p className="quiet">{empty}</p>;
   return (
@@ -17,8 +22,8 @@ export function Rows({ caption, columns, rows, empty }: Props) {
         <caption className="hidden">{caption}</caption>
         <thead>
           <tr>
-            {columns.map((one) => (
-              <th key={one} scope="col">
+            {columns.map((one, k) => (
+              <th key={one} scope="col" className={isFigure(rows[0]?.cells[k]) ? "figure" : undefined}>
                 {one === "" ? <span className="hidden">Act</span> : one}
               </th>
             ))}
@@ -33,7 +38,9 @@ export function Rows({ caption, columns, rows, empty }: Props) {
                     {cell}
                   </th>
                 ) : (
-                  <td key={k}>{cell}</td>
+                  <td key={k} className={isFigure(cell) ? "figure" : undefined}>
+                    {cell}
+                  </td>
                 ),
               )}
             </tr>

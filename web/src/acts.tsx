@@ -2,7 +2,7 @@
 
 import type { Act } from "./ActDialog";
 import type { Held, Question } from "./governance";
-import { instant } from "./format";
+import { instant, visible } from "./format";
 
 const SIGNED = '--governance G --key KEYFILE --why "…"';
 
@@ -45,7 +45,7 @@ export function answerOf(question: Question, kind: "approve" | "deny"): Act {
     shown: (
       <>
         <pre tabIndex={0} aria-label="What is asked">
-          <bdi>{question.text}</bdi>
+          {visible(question.text)}
         </pre>
         <p className="quiet">
           Digest of this text {question.digest.slice(0, 8)}; by {instant(question.deadline)}

@@ -22,9 +22,9 @@ export function counted(num: number, one: string, several = `${one}s`): string {
   return `${num.toLocaleString("en-US")} ${num === 1 ? one : several}`;
 }
 
-/** With four significant digits at least, and no more decimals than it needs. */
+/** With three significant digits, and no decimals from 1,000 on. */
 export function figure(value: number): string {
-  return value.toLocaleString("en-US", { maximumSignificantDigits: Math.abs(value) >= 1_000 ? 8 : 4 });
+  return value.toLocaleString("en-US", { maximumSignificantDigits: Math.abs(value) >= 1_000 ? Math.ceil(Math.log10(Math.abs(value))) : 3 });
 }
 
 export function money(value: number): string {
@@ -34,4 +34,9 @@ export function money(value: number): string {
 /** A dash for what is not known. */
 export function known<T>(value: T | null, words: (value: T) => string): string {
   return value === null ? "–" : words(value);
+}
+
+/** Characters that steer how text is written, or cannot be seen, as their numbers. Lines stay lines. */
+export function visible(text: string): string {
+  return text.replace(/[\p{Cf}\p{Cc}]/gu, (one) => (one === "\n" ? one : `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`));
 }
