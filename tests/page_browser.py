@@ -58,7 +58,7 @@ def page_of(
     )
     context.set_default_timeout(15_000)
     try:
-        watched = WatchedPage(context.new_page(), url)
+        watched = WatchedPage(context.new_page(), url.partition("#")[0])
         watched.page.goto(url)
         yield watched
         watched.check()

@@ -17,7 +17,7 @@ const isFigure = (cell: ReactNode) => typeof cell === "number" || (typeof cell =
 export function Rows({ caption, columns, rows, empty }: Props) {
   if (rows.length === 0) return <p className="quiet">{empty}</p>;
   return (
-    <div className="wide-table" tabIndex={0} role="region" aria-label={caption}>
+    <div className="wide-table" tabIndex={0} role="group" aria-label={caption}>
       <table>
         <caption className="hidden">{caption}</caption>
         <thead>

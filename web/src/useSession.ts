@@ -53,8 +53,7 @@ export function useSession(): Access {
       setSession(await post<Session>("v1/session", { key }));
       isIn.current = true;
     } catch (error) {
-      const { status, message } = error as ProblemError;
-      setWords(status === 401 ? "This is no key of the service, or it has expired or was revoked." : message);
+      setWords(`${(error as Error).message}.`);
     }
   }, []);
   const signOut = useCallback(async () => {
