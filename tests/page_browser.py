@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import axe_playwright_python
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from chromium import CHROMIUM
 
 DESKTOP, PHONE = (1280, 900), (390, 844)
 FLAGS = ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb", "--font-render-hinting=none"]
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 _NOTE_VIOLATIONS = """window.violations = [];
 document.addEventListener('securitypolicyviolation', (event) =>
   window.violations.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sourceFile}`));"""
@@ -64,3 +67,12 @@ def page_of(
         watched.check()
     finally:
         context.close()
+
+
+def violations(page: Page) -> list[str]:
+    """Of all of axe-core's rules, best practices too: the rule and where."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    assert len(found["passes"]) > 10
+    return [f"{one['id']}: {node['html'][:160]}" for one in found["violations"] for node in one["nodes"]]

@@ -22,7 +22,7 @@ from htfi.wiring.control import GovernanceLogFile
 
 HOSTILE = "<img src=x onerror=document.title='owned'> \u202eowned\u202c"
 SYMBOLS = ("AAA", "BBB")
-_HOLD_UP_S = 86_400
+_DAY_S = 86_400
 
 
 def daily_bars(first: int, last: int, symbols: tuple[str, ...] = SYMBOLS) -> list[dict[str, object]]:
@@ -34,7 +34,7 @@ def daily_bars(first: int, last: int, symbols: tuple[str, ...] = SYMBOLS) -> lis
         for symbol in symbols:
             level[symbol] *= 1 + rng.gauss(0.001, 0.01)
             if day >= first:
-                date = time.strftime("%Y-%m-%d", time.gmtime(1_262_304_000 + _HOLD_UP_S * day))
+                date = time.strftime("%Y-%m-%d", time.gmtime(1_262_304_000 + _DAY_S * day))
                 found.append({"date": date, "symbol": symbol, "close": round(level[symbol], 4)})
     return found
 
@@ -53,9 +53,8 @@ def record_orders(folder: Path, num_days: int = 60) -> Path:
         rows.write("ts,symbol,open,high,low,close,volume\n")
         for bar in daily_bars(0, num_days):
             close = float(str(bar["close"]))
-            rows.write(
-                f"{bar['date']}T21:00:00Z,{bar['symbol']},{close},{close * 1.01:.4f},{close * 0.99:.4f},{close},1000000\n"
-            )
+            high, low = f"{close * 1.01:.4f}", f"{close * 0.99:.4f}"
+            rows.write(f"{bar['date']}T21:00:00Z,{bar['symbol']},{close},{high},{low},{close},1000000\n")
     done = CliRunner().invoke(
         cli, ["trade", str(prices), "--out", str(folder), "--plain", "--no-report"], catch_exceptions=False
     )

@@ -15,7 +15,7 @@ from htfi.adapters.stores.control_folder import read_requests
 from htfi.governance.control.requests import ReenableRequest, StopRequest
 from htfi.tenancy.config import SERVICE_FILE
 from htfi.wiring.approvals import waiting_answers
-from page_browser import PHONE, WatchedPage, browsers, page_of
+from page_browser import PHONE, WatchedPage, browsers, page_of, violations
 from page_run import HOSTILE, daily_bars, leave_for_people, record_forecasts, record_orders
 from service_process import ServiceProcess
 from tenant_service import issue, serve_tenants, service_command
@@ -72,6 +72,7 @@ def test_decision_is_approved_with_what_was_seen(page: Page, folder: Path) -> No
     card = page.get_by_role("article", name="Question 1")
     expect(card).to_contain_text("AAA falls by 5%")
     expect(card).to_contain_text("<img src=x onerror=document.title='owned'> \\u{202e}owned\\u{202c}")
+    assert violations(page) == []
     card.get_by_role("button", name="Approve").click()
     expect(page.get_by_role("dialog")).to_contain_text("Digest of this text")
     act(page, "Approve")
@@ -133,6 +134,7 @@ def test_orders_positions_nodes_and_bands_are_those_of_the_routes(
     expect(page.get_by_role("group", name="Prices inside")).to_contain_text(re.compile(r"all\d+80\d"))
 
 
+@pytest.mark.slow
 def test_key_signs_in_and_out_and_a_wrong_or_ended_one_is_said(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / SERVICE_FILE).write_text('[tenants.acme]\nrun = "acme"\n', encoding="utf-8")
     record_forecasts(tmp_path / "acme", 30)
@@ -242,17 +244,17 @@ def test_stream_resumes_after_the_service_was_restarted(browser: Browser, tmp_pa
     with (
         htfi.open_run(folder, interval="1d", models=None) as run,
         ServiceProcess("--follow", str(folder)) as first,
+        page_of(browser, f"{first.url}/", size=PHONE) as watched,
     ):
-        with page_of(browser, f"{first.url}/", size=PHONE) as watched:
-            page = watched.page
-            expect(page.locator(".decisions li").first).to_be_visible()
-            first.end()
-            expect(page.get_by_text("connecting again")).to_be_visible()
-            list(run.feed(daily_bars(60, 64)))
-            with ServiceProcess("--follow", str(folder), port=first.port):
-                newest = page.locator(".decisions li a").first
-                expect(newest).to_have_text(str(run.num_decisions - 1))
-                shown = [int(one) for one in page.locator(".decisions li a").all_text_contents()]
-                assert shown == sorted(set(shown), reverse=True)
-                assert shown[0] - shown[-1] == len(shown) - 1
-                assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        page = watched.page
+        expect(page.locator(".decisions li").first).to_be_visible()
+        first.end()
+        expect(page.get_by_text("connecting again")).to_be_visible()
+        list(run.feed(daily_bars(60, 64)))
+        with ServiceProcess("--follow", str(folder), port=first.port):
+            newest = page.locator(".decisions li a").first
+            expect(newest).to_have_text(str(run.num_decisions - 1))
+            shown = [int(one) for one in page.locator(".decisions li a").all_text_contents()]
+            assert shown == sorted(set(shown), reverse=True)
+            assert shown[0] - shown[-1] == len(shown) - 1
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
