@@ -54,6 +54,27 @@ SCHEMAS = st.recursive(
 )  # fmt: skip
 
 
+REFUSED: list[tuple[object, str]] = [
+    ({"type": "string", "pattern": "a"}, "keyword 'pattern' at $"),
+    ({"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}}, "'minimum' at $.a"),
+    ({"oneOf": [{}]}, "'oneOf' needs a 'type'"),
+    ({"type": "decimal"}, "type 'decimal' is none of"),
+    ({"type": []}, "empty list"),
+    ({"enum": []}, "enum must be"),
+    ({"enum": [1], "type": "string"}, "none of the values"),
+    ({"type": "string", "minLength": 3, "maxLength": 2}, "less than minLength 3"),
+    ({"type": "array", "maxItems": -1}, "maxItems must be a count"),
+    ({"type": "array", "maxItems": True}, "maxItems must be a count"),
+    ({"type": "object", "properties": {}, "required": ["a"]}, "which is no property"),
+    ({"type": "object", "properties": {"a": {}}, "additionalProperties": {}}, "true or false only"),
+    ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}}, "holds itself"),
+    ({"$ref": "#/$defs/none"}, "names nothing"),
+    ({"$ref": "http://elsewhere/a"}, "definition of this schema"),
+    ([], "write an object"),
+    (False, "write an object"),
+]  # fmt: skip
+
+
 @cache
 def token_texts() -> TokenTexts:
     return TokenTexts(Vocabulary(HuggingFaceTokenizer(models.TARGET)))
@@ -132,28 +153,7 @@ def test_language_that_holds_itself_is_read_a_character_at_a_time() -> None:
     assert at.ways == ()
 
 
-@pytest.mark.parametrize(
-    ("schema", "words"),
-    [
-        ({"type": "string", "pattern": "a"}, "keyword 'pattern' at $"),
-        ({"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}}, "'minimum' at $.a"),
-        ({"oneOf": [{}]}, "'oneOf' needs a 'type'"),
-        ({"type": "decimal"}, "type 'decimal' is none of"),
-        ({"type": []}, "empty list"),
-        ({"enum": []}, "enum must be"),
-        ({"enum": [1], "type": "string"}, "none of the values"),
-        ({"type": "string", "minLength": 3, "maxLength": 2}, "less than minLength 3"),
-        ({"type": "array", "maxItems": -1}, "maxItems must be a count"),
-        ({"type": "array", "maxItems": True}, "maxItems must be a count"),
-        ({"type": "object", "properties": {}, "required": ["a"]}, "which is no property"),
-        ({"type": "object", "properties": {"a": {}}, "additionalProperties": {}}, "true or false only"),
-        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}}, "holds itself"),
-        ({"$ref": "#/$defs/none"}, "names nothing"),
-        ({"$ref": "http://elsewhere/a"}, "definition of this schema"),
-        ([], "write an object"),
-        (False, "write an object"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("schema", "words"), REFUSED)
 def test_what_is_not_kept_is_refused_by_name(schema: object, words: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         language_of(schema)

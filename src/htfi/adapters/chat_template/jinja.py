@@ -56,16 +56,25 @@ class ChatTemplate:
     def _marked(self, content: str, mark: str) -> str:
         for token in self._control_tokens:
             content = content.replace(token, token[0] + mark + token[1:])
-        # At its ends a content may hold a part of a token, of which the template or the next message has the rest.
-        if any(
-            content.endswith(token[:num]) for token in self._control_tokens for num in range(1, len(token))
+        # At its ends a content may hold a part of a token, of which the template or the next message has the rest;
+        # many templates trim contents.
+        body = content.strip()
+        before, _, after = content.partition(body) if body else (content, "", "")
+        return self._with_ends_marked(before + self._with_ends_marked(body, mark) + after, mark)
+
+    def _with_ends_marked(self, text: str, mark: str) -> str:
+        if not text:
+            return text
+        is_within = any(text in token[1:-1] for token in self._control_tokens)
+        if is_within or any(
+            text.endswith(token[:num]) for token in self._control_tokens for num in range(1, len(token))
         ):
-            content += mark
-        if any(
-            content.startswith(token[-num:]) for token in self._control_tokens for num in range(1, len(token))
+            text += mark
+        if is_within or any(
+            text.startswith(token[-num:]) for token in self._control_tokens for num in range(1, len(token))
         ):
-            content = mark + content
-        return content
+            text = mark + text
+        return text
 
     def _divided(self, text: str) -> list[tuple[str, bool]]:
         pieces: list[tuple[str, bool]] = []
