@@ -13,13 +13,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.events import Trade
 from htfi.domain.time import NS_PER_S, SystemClock, format_ns
 from htfi.pipeline.publishing import PublishedLine
 from htfi.wiring.bus import open_decision_bus
 from htfi.wiring.feeds import open_feed, resolve
+from htfi.wiring.in_memory_run import MemoryQuarantine
 
 NUM_DECISIONS, NUM_TICKS, NUM_TURNS = 4_096, 20_000, 3
 GROUP = 256  # decisions under way at once
@@ -127,13 +127,13 @@ async def _read_bare(stream: Any, turn: int, content: bytes, num: int, took: lis
 def _read(url: str, folder: Path, expected: int) -> float:
     """Seconds until the feed has ended. Raises: DependencyUnavailable where not all came."""
     folder.mkdir()
-    quarantine = QuarantineFile(folder / "quarantine.jsonl", None)
     began = time.perf_counter()
-    feed = open_feed(resolve([url]), inbox=folder / "inbox", quarantine=quarantine, clock=SystemClock())
+    feed = open_feed(
+        resolve([url]), inbox=folder / "inbox", quarantine=MemoryQuarantine(), clock=SystemClock()
+    )
     num = sum(isinstance(item, Trade) for item in feed)
     seconds = time.perf_counter() - began
     feed.close()
-    quarantine.close()
     if num != expected:
         raise DependencyUnavailable(f"of {expected:,} ticks {num:,} came from the bus")
     return seconds
