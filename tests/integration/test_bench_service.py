@@ -13,6 +13,9 @@ def test_quick_run_has_every_figure(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["bench", "service", "--quick", "--json", str(file)])
     assert done.exit_code == 0, done.output
     metrics = json.loads(file.read_text())["metrics"]
-    names = {"forecast_p99_ms", "forecast_p99_bare_ms", "stream_lag_p99_ms", "start_s", "page_kb"}
+    names = {
+        "forecast_p99_ms", "forecast_p99_bare_ms", "stream_lag_p99_ms", "start_s", "page_kb",
+        "quiet_tenant_p99_ratio", "chat_overhead_ms",
+    }  # fmt: skip
     assert set(metrics) == names
     assert all(value > 0 for value in metrics.values())

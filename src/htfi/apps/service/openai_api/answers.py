@@ -15,8 +15,10 @@ class Usage:
     by_text: dict[tuple[int, int], Counts] = field(default_factory=dict[tuple[int, int], Counts])
     num_embedded: int = 0
     embedding_cpu_s: float = 0.0
+    engine_ms: float = 0.0  # by the clock, of the text that took longest
 
     def add(self, part: Part) -> None:
+        self.engine_ms = max(self.engine_ms, part.engine_ms)
         self.by_text[part.id, part.choice] = part.counts
 
     @property

@@ -104,7 +104,7 @@ class Engine:
         self._answers.flush()
 
     def _begin(self, asked: Write) -> None:
-        models = self._models
+        models, began_s = self._models, time.perf_counter()
         match asked.prompt:
             case str():
                 prompt, param = models.text_prompt(asked.prompt), "prompt"
@@ -117,7 +117,7 @@ class Engine:
         sampling = SamplingParams(asked.temperature, 0, asked.top_p)
         texts: list[Text] = []
         for choice, seed in enumerate(asked.seeds):
-            receive = partial(self._send_part, asked, choice)
+            receive = partial(self._send_part, asked, choice, began_s)
             texts.append(
                 models.batch.add(prompt, grammar, sampling, seed, receive, asked.stops, asked.num_logprobs)
             )
@@ -181,7 +181,7 @@ class Engine:
         self._embeddings.popleft()
         self._send(Embedded(asked.id, encoder.size, b"".join(asked.points), asked.num_tokens, asked.cpu_s))
 
-    def _send_part(self, asked: Write, choice: int, part: TextPart) -> None:
+    def _send_part(self, asked: Write, choice: int, began_s: float, part: TextPart) -> None:
         tokens = [] if asked.num_logprobs is None else [self._written(one) for one in part.logprobs]
         if not asked.is_stream:
             text, logprobs = self._held.setdefault((asked.id, choice), ([], []))
@@ -193,8 +193,10 @@ class Engine:
             part, tokens = replace(part, text="".join(text)), logprobs
         counts = Counts(*(getattr(part.counts, name) for name in Counts.__struct_fields__))
         finish = "" if part.finish is None else part.finish.value
-        self._send(Part(asked.id, choice, part.text, tokens, counts, finish, part.problem))
-        if finish or part.problem:
+        is_last = bool(finish or part.problem)
+        engine_ms = 1e3 * (time.perf_counter() - began_s) if is_last else 0.0
+        self._send(Part(asked.id, choice, part.text, tokens, counts, finish, part.problem, engine_ms))
+        if is_last:
             batch = self._models.batch
             left = [text for text in self._open.get(asked.id, ()) if batch.holds(text)]
             self._open[asked.id] = left

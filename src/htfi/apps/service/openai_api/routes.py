@@ -35,6 +35,7 @@ from htfi.domain.errors import HtfiError
 from htfi.library.serving.callers import Scope
 
 _EVENTS = "text/event-stream"
+_ENGINE_MS = "openai-processing-ms"  # the header that OpenAI states it in
 _DONE = b"data: [DONE]\n\n"
 _encode = msgspec.json.Encoder().encode
 T = TypeVar("T")
@@ -155,7 +156,7 @@ async def _completed(
             await _while_connected(request, _collect(parts, writes, texts, usage))
         finally:
             count_usage(request, usage)
-        return _json(made.whole(texts, usage))
+        return _json(made.whole(texts, usage), {_ENGINE_MS: f"{usage.engine_ms:.3f}"})
     except BaseException:
         await parts.aclose()
         raise
@@ -292,5 +293,5 @@ def _event(content: object) -> bytes:
     return b"data: %s\n\n" % _encode(content)
 
 
-def _json(content: object) -> Response:
-    return Response(_encode(content), media_type=JSON)
+def _json(content: object, headers: dict[str, str] | None = None) -> Response:
+    return Response(_encode(content), media_type=JSON, headers=headers)
