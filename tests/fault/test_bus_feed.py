@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from htfi.adapters.feeds.live import Inbox, RowOrigin
 from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
 from htfi.domain.events import Trade
@@ -36,13 +37,14 @@ def server(tmp_path: Path) -> Iterator[NatsServer]:
 
 
 @contextmanager
-def feed(folder: Path, url: str) -> Iterator[MergedFeed]:
+def feed(folder: Path, url: str, report: list[str] | None = None) -> Iterator[MergedFeed]:
     mapping = folder / "m.toml"
     mapping.write_text(f'[[source]]\nname = "bus"\nurl = "{url}"\n', encoding="utf-8")
     quarantine = QuarantineFile(folder / "q.jsonl", None)
     merged = open_feed(
-        resolve([], mapping), inbox=folder / "inbox", quarantine=quarantine, clock=SystemClock()
-    )
+        resolve([], mapping), inbox=folder / "inbox", quarantine=quarantine, clock=SystemClock(),
+        report=(report if report is not None else []).append,
+    )  # fmt: skip
     try:
         yield merged
     finally:
@@ -69,6 +71,42 @@ def test_messages_come_in_order_over_a_server_that_is_killed(server: NatsServer,
         server.start()
         server.send("ticks.A", [row(7).encode(), row(8).encode()])
         assert prices(merged, 2) == [7, 8]
+
+
+def test_a_server_that_is_away_for_a_while_is_waited_for(server: NatsServer, tmp_path: Path) -> None:
+    server.send("ticks.A", [row(1).encode()])
+    report: list[str] = []
+    with feed(tmp_path, f"{server.url}/TICKS", report) as merged:
+        assert prices(merged, 1) == [1]
+        server.kill()
+        time.sleep(0.4)
+        assert len(report) == 1
+        assert report[0].endswith("; trying again")
+        server.start()
+        server.send("ticks.A", [row(2).encode()])
+        assert prices(merged, 1) == [2]
+    assert report[1:] == ["source 'bus': the bus is back"]
+
+
+def test_a_reader_that_is_slower_than_the_bus_gets_all(
+    server: NatsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow disk holds the reader up; the server keeps what was not asked for."""
+    num = 2_500
+    taken: list[int] = []
+    append = Inbox.append
+
+    def slow(inbox: Inbox, rows: Sequence[tuple[bytes, int]], origins: Sequence[RowOrigin] = ()) -> None:
+        time.sleep(0.03)
+        taken.append(len(rows))
+        append(inbox, rows, origins)
+
+    monkeypatch.setattr(Inbox, "append", slow)
+    server.send("ticks.A", [row(number).encode() for number in range(1, num + 1)])
+    with feed(tmp_path, f"{server.url}/TICKS?until=now") as merged:
+        assert prices(merged) == list(range(1, num + 1))
+    assert sum(taken) == num
+    assert max(taken) <= 2 * 1024  # what is under way is bounded: two groups that were asked for
 
 
 def test_only_the_subject_is_read_and_until_now_ends(server: NatsServer, tmp_path: Path) -> None:
@@ -131,6 +169,7 @@ def test_an_address_that_cannot_be_is_refused_without_its_secret(url: str, words
 READ = """
 import json, os, sys
 from pathlib import Path
+from htfi.adapters.feeds.live import Inbox, RowOrigin
 from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.events import Trade
 from htfi.domain.time import SystemClock

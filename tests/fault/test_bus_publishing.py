@@ -14,7 +14,8 @@ import pytest
 
 from htfi.adapters.nats.decision_bus import subject_of
 from htfi.domain.errors import InvalidInput
-from htfi.wiring.service.publishing import open_bus, publish_record
+from htfi.wiring.bus import open_decision_bus
+from htfi.wiring.service.publishing import publish_record
 from nats_server import NatsServer
 
 NUM_KILLED = 20
@@ -48,7 +49,9 @@ def server(tmp_path: Path) -> Iterator[NatsServer]:
 def publish(run: Path, url: str) -> tuple[int, list[str]]:
     """How many entries the bus holds, and the lines for a person."""
     lines: list[str] = []
-    num = publish_record(run, open_bus(url), stays=False, stopping=threading.Event(), notify=lines.append)
+    num = publish_record(
+        run, open_decision_bus(url), stays=False, stopping=threading.Event(), notify=lines.append
+    )
     return num, lines
 
 
@@ -97,7 +100,7 @@ def test_a_full_stream_is_waited_for(run: Path, server: NatsServer) -> None:
     stopping, lines = threading.Event(), []
     thread = threading.Thread(
         target=publish_record,
-        args=(run, open_bus(f"{server.url}/D")),
+        args=(run, open_decision_bus(f"{server.url}/D")),
         kwargs={"stays": False, "stopping": stopping, "notify": lines.append},
     )
     thread.start()

@@ -85,7 +85,7 @@ def page(browser: Chromium, service: ServiceProcess) -> Chromium:
 
 def choose(page: Chromium, series: str) -> None:
     is_it = f"(one) => one.textContent.startsWith({json.dumps(series)})"
-    page.run(f"[...document.querySelectorAll('nav button')].find({is_it}).click()")
+    page.run(f"[...document.querySelectorAll('nav.series a')].find({is_it}).click()")
     page.wait_for(f"document.querySelector('article h2')?.textContent.startsWith({json.dumps(series)})")
 
 

@@ -1,110 +1,140 @@
-// The page: series on the left, the chosen one's chart and reasons in the middle, what-if and record on the right.
+// The page: a header with the state of the run and the views, and the view that is looked at.
 
-import { useState } from "react";
-import type { ChartData } from "./api";
-import { FanChart, type WhatIfBand } from "./FanChart";
-import { counted, percent, price } from "./format";
-import { Record } from "./Record";
-import { useTheme } from "./theme";
-import { useRecord } from "./useRecord";
-import { useShown } from "./useShown";
-import { WhatIf } from "./WhatIf";
-import { Why } from "./Why";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { ActDialog, type Act } from "./ActDialog";
+import type { Session } from "./api";
+import { Bands } from "./Bands";
+import { stopOf } from "./acts";
+import { Forecasts } from "./Forecasts";
+import type { Control } from "./governance";
+import { News } from "./News";
+import { Nodes } from "./Nodes";
+import { Orders } from "./Orders";
+import { People } from "./People";
+import { SignIn } from "./SignIn";
+import { useTheme, type Theme } from "./theme";
+import { useRead } from "./useRead";
+import { useRecord, type Live } from "./useRecord";
+import { useSession, type Access } from "./useSession";
+import { usePlace, VIEWS, type View } from "./views";
 
-/** How many of the prices lay inside the band that was forecast for them. */
-function coverage(chart: ChartData): string {
-  const judged = chart.prices.filter((_, k) => chart.low[k] != null);
-  const inside = chart.prices.filter((one, k) => chart.low[k] != null && one >= (chart.low[k] as number) && one <= (chart.high[k] as number));
-  return judged.length === 0 ? "" : `${percent(inside.length / judged.length, 0)} of the last ${judged.length} prices inside their 90% bands`;
+function stateOf(live: Live): [string, boolean] {
+  const { health, isConnected } = live;
+  if (health === null || (isConnected === null && health.status === "ok")) return ["Connecting …", true];
+  if (health.status !== "ok") return [health.reason, false];
+  if (!isConnected) return ["The stream has ended; connecting again …", false];
+  return [health.is_running ? "The run goes on." : "The run has ended.", true];
 }
 
 export function App() {
-  const live = useRecord();
+  const access = useSession();
   const [theme, toggleTheme] = useTheme();
-  const [chosen, setChosen] = useState<string | null>(decodeURIComponent(location.hash.slice(1)) || null);
-  const [whatIf, setWhatIf] = useState<WhatIfBand | null>(null);
-  const series = chosen ?? live.series.find((one) => one.newest_released !== null)?.series ?? null;
-  const [shown, problem] = useShown(series, series === null ? undefined : live.newest.get(series)?.index);
-  const choose = (name: string) => {
-    setChosen(name);
-    setWhatIf(null);
-    history.replaceState(null, "", `#${encodeURIComponent(name)}`);
-  };
-  const isWell = live.health === null || (live.isConnected !== false && live.health.status === "ok");
+  const button = (
+    <button type="button" onClick={toggleTheme} aria-label={theme.isDark ? "Light colours" : "Dark colours"}>
+      {theme.isDark ? "Light" : "Dark"}
+    </button>
+  );
+  if (access.session !== null) return <Signed access={access} session={access.session} theme={theme} themeButton={button} />;
+  return (
+    <>
+      <header>
+        <h1>HTFI</h1>
+        <p role="status" className="quiet">
+          {access.isAsked ? "" : "Connecting …"}
+        </p>
+        {button}
+      </header>
+      {access.isAsked ? <SignIn words={access.words} signIn={access.signIn} /> : <main />}
+    </>
+  );
+}
+
+interface Props {
+  access: Access;
+  session: Session;
+  theme: Theme;
+  themeButton: React.ReactNode;
+}
+
+function Signed({ access, session, theme, themeButton }: Props) {
+  const live = useRecord();
+  const place = usePlace();
+  const chosen = useRef<string | null>(null);
+  if (place.series !== null) chosen.current = place.series;
+  const mayRead = session.scopes.includes("read");
+  const mayAct = session.scopes.includes("act");
+  const control = useRead<Control>(mayRead ? "v1/control" : null);
+  const [act, setAct] = useState<Act | null>(null);
+  const [said, setSaid] = useState("");
+  const readControl = control.again;
+  const done = useCallback(
+    (words: string) => {
+      setAct(null);
+      setSaid(words);
+      readControl();
+    },
+    [readControl],
+  );
+  useEffect(() => {
+    document.title = place.view === "forecasts" ? "HTFI" : `${VIEWS[place.view]} – HTFI`;
+    setSaid("");
+  }, [place.view]);
+  const [words, isWell] = stateOf(live);
+  const isHeld = control.body !== null && (control.body.stops.length > 0 || control.body.has_stop_file);
+  const acting = mayAct ? setAct : null;
   return (
     <>
       <header>
         <h1>HTFI</h1>
         <p role="status" className={isWell ? "quiet" : "wrong"}>
-          {live.health === null || (live.isConnected === null && live.health.status === "ok")
-            ? "Connecting …"
-            : live.health.status !== "ok"
-              ? live.health.reason
-              : !live.isConnected
-                ? "The stream has ended; connecting again …"
-                : live.health.is_running
-                  ? "The run goes on."
-                  : "The run has ended."}
+          {words}
         </p>
-        <button type="button" onClick={toggleTheme}>
-          {theme.isDark ? "Light" : "Dark"}
-        </button>
+        {isHeld && (
+          <a href="#/people" className="held">
+            Releases are stopped
+          </a>
+        )}
+        {mayAct && (
+          <button type="button" className="stop" onClick={() => setAct(stopOf())}>
+            Stop …
+          </button>
+        )}
+        {session.tenant !== "" && (
+          <button type="button" onClick={() => void access.signOut()}>
+            Sign out<span className="hidden"> {session.name} of {session.tenant}</span>
+          </button>
+        )}
+        {themeButton}
       </header>
-      <main>
-        <nav aria-label="Series">
-          <h2>Series</h2>
-          <ul>
-            {live.series.map((one) => {
-              const line = live.newest.get(one.series);
-              return (
-                <li key={one.series}>
-                  <button type="button" aria-current={one.series === series} onClick={() => choose(one.series)}>
-                    <b>{one.series}</b>
-                    <span>{line === undefined ? counted(one.num_decisions, "decision") : price(line.lastPrice)}</span>
-                  </button>
-                </li>
-              );
-            })}
-          </ul>
-        </nav>
-        <article aria-label={series ?? "No series"}>
-          {shown === null ? (
-            <p className="empty">{problem || (series === null ? "There is no forecast yet." : "Reading …")}</p>
-          ) : (
-            <>
-              <h2>
-                {shown.chart.series} <span className="last">{price(shown.forecast.last_price)}</span>
-              </h2>
-              <p className="quiet">{coverage(shown.chart)}</p>
-              <FanChart data={shown.chart} theme={theme} whatIf={whatIf} />
-              <p className="legend">
-                <span className="price">price</span>
-                <span className="wide">90% band</span>
-                <span className="narrow">50% band</span>
-                <span className="median">median</span>
-                {whatIf !== null && <span className="asked">what if</span>}
-              </p>
-              <Why forecast={shown.forecast} />
-            </>
-          )}
-        </article>
-        <aside>
-          {series !== null && <WhatIf key={series} series={series} onBand={setWhatIf} />}
-          <Record health={live.health} index={shown?.forecast.index ?? null} />
-          <section aria-labelledby="decisions">
-            <h2 id="decisions">Decisions</h2>
-            <ol className="decisions" tabIndex={0} aria-label="Newest decisions">
-              {live.lines.slice(0, 60).map((line) => (
-                <li key={line.index}>
-                  <a href={`v1/decisions/${line.index}`}>{line.index}</a>
-                  <span>{line.id}</span>
-                  <span className={line.verdict === "release" ? "quiet" : "wrong"}>{line.verdict}</span>
-                </li>
-              ))}
-            </ol>
-          </section>
-        </aside>
-      </main>
+      <nav aria-label="Views" className="views">
+        {(Object.keys(VIEWS) as View[]).map((one) => (
+          <a
+            key={one}
+            href={one === "forecasts" ? `#${encodeURIComponent(chosen.current ?? "")}` : `#/${one}`}
+            aria-current={one === place.view ? "page" : undefined}
+          >
+            {VIEWS[one]}
+          </a>
+        ))}
+      </nav>
+      <p role="status" className={said === "" ? "hidden" : "said"}>
+        {said}
+      </p>
+      {!mayRead ? (
+        <main className="view">
+          <p className="empty">This key has not the scope “read”: the page shows nothing.</p>
+        </main>
+      ) : place.view === "forecasts" ? (
+        <Forecasts live={live} theme={theme} chosen={chosen.current} canAsk={session.scopes.includes("ask")} />
+      ) : (
+        <main className="view">
+          {place.view === "people" && <People control={control} onAct={acting} isBusy={act !== null} />}
+          {place.view === "news" && <News maySend={session.scopes.includes("news")} onSaid={setSaid} />}
+          {place.view === "nodes" && <Nodes />}
+          {place.view === "orders" && <Orders onAct={acting} />}
+          {place.view === "bands" && <Bands series={live.series} />}
+        </main>
+      )}
       <footer>
         <p>
           Forecasts and their words are generated by models; <a href="v1/openapi.json">the interface</a> serves the same figures. Charts by{" "}
@@ -114,6 +144,9 @@ export function App() {
           Lightweight Charts.
         </p>
       </footer>
+      {act !== null && (
+        <ActDialog act={act} session={session} hasPeople={control.body?.has_people ?? false} onClose={() => setAct(null)} onDone={done} />
+      )}
     </>
   );
 }

@@ -1,7 +1,7 @@
 // Prices of a series with the bands that were forecast for them, the fan ahead, and a what-if's fan over it.
 
 import { createChart, LineSeries, type IChartApi, type ISeriesApi, type UTCTimestamp } from "lightweight-charts";
-import { useEffect, useRef } from "react";
+import { memo, useEffect, useRef } from "react";
 import type { ChartData } from "./api";
 import { BandSeries, type Band } from "./bands";
 import type { Theme } from "./theme";
@@ -102,7 +102,7 @@ function fillWhatIf(drawn: Drawn, data: ChartData, whatIf: WhatIfBand | null): v
   ]);
 }
 
-export function FanChart({ data, theme, whatIf }: Props) {
+export const FanChart = memo(function FanChart({ data, theme, whatIf }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const drawn = useRef<Drawn | null>(null);
   const shown = useRef("");
@@ -135,4 +135,4 @@ export function FanChart({ data, theme, whatIf }: Props) {
   return (
     <div className="chart" ref={place} role="img" aria-label={`Prices of ${data.series}, newest ${last}, and the fan ahead`} />
   );
-}
+});

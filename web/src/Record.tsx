@@ -1,6 +1,6 @@
 // The ledger: its size, the newest checkpoint, and a proof that the browser checks itself.
 
-import { useState } from "react";
+import { memo, useState } from "react";
 import { get, type Health, type Proof } from "./api";
 import { counted } from "./format";
 import { checkProof, type Checked } from "./proof";
@@ -12,7 +12,7 @@ interface Props {
 
 const SIGNED = { true: "Its signature holds.", false: "Its signature does not hold.", null: "This browser cannot check its signature." };
 
-export function Record({ health, index }: Props) {
+export const Record = memo(function Record({ health, index }: Props) {
   const [said, setSaid] = useState("");
   const [isWrong, setWrong] = useState(false);
   const check = async () => {
@@ -45,4 +45,4 @@ export function Record({ health, index }: Props) {
       </p>
     </section>
   );
-}
+});

@@ -7,7 +7,7 @@ import { price, signedPercent } from "./format";
 
 interface Props {
   series: string;
-  onBand: (band: WhatIfBand | null) => void;
+  onBand: (series: string, band: WhatIfBand | null) => void;
 }
 
 interface Answer {
@@ -48,7 +48,7 @@ export function WhatIf({ series, onBand }: Props) {
     setProblem("");
     if (asked === "") {
       setAnswer(null);
-      onBand(null);
+      onBand(series, null);
       return undefined;
     }
     const controller = new AbortController();
@@ -62,12 +62,12 @@ export function WhatIf({ series, onBand }: Props) {
         setAnswer(found);
         if (found !== null) {
           const [low, middle, high] = found.after.map((one) => found.last * (1 + one)) as [number, number, number];
-          onBand({ bars: found.horizon, low, middle, high });
+          onBand(series, { bars: found.horizon, low, middle, high });
         }
       } catch (error) {
         if (controller.signal.aborted) return;
         setAnswer(null);
-        onBand(null);
+        onBand(series, null);
         setProblem((error as Error).message);
       } finally {
         if (!controller.signal.aborted) setAsking(false);

@@ -1,11 +1,13 @@
 // Why a forecast is as it is: regime, rung, experts' weights, the rationale.
 
+import { memo } from "react";
 import type { Forecast } from "./api";
 import { instant, percent, price } from "./format";
+import { NewsEffect } from "./NewsEffect";
 
 const REGIMES: { [name: string]: string } = { calm: "calm", normal: "normal", turbulent: "turbulent", shock: "shock" };
 
-export function Why({ forecast }: { forecast: Forecast }) {
+export const Why = memo(function Why({ forecast }: { forecast: Forecast }) {
   const weights = Object.entries(forecast.weights).sort((one, other) => other[1] - one[1]);
   return (
     <section aria-labelledby="why">
@@ -39,6 +41,7 @@ export function Why({ forecast }: { forecast: Forecast }) {
           </div>
         ))}
       </dl>
+      <NewsEffect index={forecast.index} />
     </section>
   );
-}
+});

@@ -81,21 +81,45 @@ export interface ScenarioAnswer {
   notes: string[];
 }
 
-export class ProblemError extends Error {}
+export interface Session {
+  tenant: string; // empty where the service has no keys
+  name: string;
+  scopes: string[];
+}
+
+export class ProblemError extends Error {
+  constructor(
+    readonly status: number,
+    detail: string,
+  ) {
+    super(detail);
+  }
+}
+
+/** What is told when the service no longer knows who asks. */
+export const refused = new EventTarget();
 
 async function answered<T>(answer: Response): Promise<T> {
   const body = await answer.json().catch(() => ({ detail: `the service answered ${answer.status}` }));
-  if (!answer.ok) throw new ProblemError(body.detail);
-  return body as T;
+  if (answer.ok) return body as T;
+  if (answer.status === 401) refused.dispatchEvent(new Event("refused"));
+  throw new ProblemError(answer.status, body.detail);
 }
 
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return answered<T>(await fetch(path, { signal }));
 }
 
-export async function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
-  const headers = { "Content-Type": "application/json" };
+/** With `once` the service does it once, however often it is sent. */
+export async function post<T>(path: string, body: unknown, signal?: AbortSignal, once?: string): Promise<T> {
+  const headers: Record<string, string> = { "Content-Type": "application/json" };
+  if (once !== undefined) headers["Idempotency-Key"] = once;
   return answered<T>(await fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal }));
+}
+
+/** A name for a request, random. */
+export function requestName(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) => one.toString(16).padStart(2, "0")).join("");
 }
 
 /** A series as part of a path: each part escaped, the slash between symbol and interval kept. */

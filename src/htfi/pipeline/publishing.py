@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 
 @dataclass(frozen=True, slots=True)
 class PublishedLine:
@@ -15,6 +17,21 @@ class PublishedLine:
     interval: str
     outcome: str  # released, withheld or deleted
     content: bytes
+
+
+class _TooLarge(msgspec.Struct):
+    """In place of a line that a bus takes in no message."""
+
+    index: int
+    leaf_hash: str
+    too_large: int  # bytes of the line
+
+
+def content_within(line: PublishedLine, max_bytes: int) -> bytes:
+    """The line, or a notice in its place where it is longer than a message may be."""
+    if len(line.content) <= max_bytes:
+        return line.content
+    return msgspec.json.encode(_TooLarge(line.index, line.leaf_hash, len(line.content)))
 
 
 class DecisionBus(Protocol):

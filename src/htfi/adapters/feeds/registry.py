@@ -13,7 +13,7 @@ from htfi.pipeline.intake.source import RowReader
 from htfi.pipeline.intake.spec import SourceSpec
 
 _PACKAGE = __package__
-_ELSEWHERE = ("nats", "nats+tls", "fix")  # addresses that other adapters read
+_ELSEWHERE = ("nats", "nats+tls", "kafka", "kafka+tls", "fix")  # addresses that other adapters read
 
 
 class LiveFeed(Protocol):

@@ -18,7 +18,7 @@ from nats.js.errors import NotFoundError
 from htfi.adapters.nats.connection import CONNECT_S, NatsConnection
 from htfi.domain.errors import InvalidInput
 from htfi.pipeline.intake.messages import BusUnavailable
-from htfi.pipeline.publishing import PublishedLine
+from htfi.pipeline.publishing import PublishedLine, content_within
 
 KEYS = ("prefix",)
 LOG, INDEX, LEAF_HASH, OUTCOME = "Htfi-Log", "Htfi-Index", "Htfi-Leaf-Hash", "Htfi-Outcome"
@@ -39,14 +39,6 @@ class _Ack(msgspec.Struct):
 
 
 _decode_ack = msgspec.json.Decoder(_Ack).decode
-
-
-class _TooLarge(msgspec.Struct):
-    """In place of a line that the server takes in no message."""
-
-    index: int
-    leaf_hash: str
-    too_large: int  # bytes of the line
 
 
 class NatsDecisionBus:
@@ -128,7 +120,9 @@ class NatsDecisionBus:
         for line in lines:
             subject = subject_of(self._prefix, line.symbol, line.interval)
             reply = f"{self._reply_to}.{line.index}"
-            await client.publish(subject, self._content(line), reply, self._headers(line))
+            await client.publish(
+                subject, content_within(line, self._max_bytes - _HEADER_BYTES), reply, self._headers(line)
+            )
         with suppress(TimeoutError):
             await asyncio.wait_for(self._answered.wait(), CONNECT_S)
         for line in lines:
@@ -151,11 +145,6 @@ class NatsDecisionBus:
             raise BusUnavailable(f"{address}: decision {line.index} is refused: {ack.error.description}")
         if ack.seq != line.index + 1:
             raise BusUnavailable(f"{address}: decision {line.index} was there already")
-
-    def _content(self, line: PublishedLine) -> bytes:
-        if len(line.content) + _HEADER_BYTES <= self._max_bytes:
-            return line.content
-        return msgspec.json.encode(_TooLarge(line.index, line.leaf_hash, len(line.content)))
 
     def _headers(self, line: PublishedLine) -> dict[str, str]:
         return {

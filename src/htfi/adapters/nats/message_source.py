@@ -16,7 +16,7 @@ from htfi.adapters.nats.connection import NatsConnection
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.pipeline.intake.messages import Message
 
-KEYS = ("subject", "from", "until")
+KEYS = ("subject", "from", "until", "stamp")
 _BATCH = 1024
 _EXPIRES_S, _HEARTBEAT_S = 30, 5
 _SILENT_S = 3 * _HEARTBEAT_S

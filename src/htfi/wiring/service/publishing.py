@@ -1,6 +1,5 @@
 """Publishes the record of a run on a bus, from its ledger, in a process of its own: the run never waits for the bus."""
 
-import os
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -9,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from htfi.adapters.feeds.live import reconnect_delay_s
-from htfi.domain.errors import IntegrityError, InvalidInput, require_extra
+from htfi.domain.errors import IntegrityError
 from htfi.pipeline.intake.messages import BusUnavailable
 from htfi.pipeline.publishing import DecisionBus, PublishedLine
 from htfi.wiring.ledger import DATABASE, is_running
@@ -28,19 +27,6 @@ class _Head(msgspec.Struct):
 
 
 _decode_head = msgspec.json.Decoder(_Head).decode
-
-
-def open_bus(url: str) -> DecisionBus:
-    """The bus of an address, not connected yet. Raises: InvalidInput, MissingExtra."""
-    if url.partition("://")[0] not in ("nats", "nats+tls"):
-        raise InvalidInput(f"'{url}' is no bus: write nats://HOST:PORT/STREAM or nats+tls://…")
-    require_extra("htfi publish", "bus", "nats")
-    from htfi.adapters.nats.address import connect_options, read_address
-    from htfi.adapters.nats.connection import NatsConnection
-    from htfi.adapters.nats.decision_bus import KEYS, NatsDecisionBus
-
-    address = read_address(url, KEYS)
-    return NatsDecisionBus(NatsConnection(address, connect_options(address, os.environ)))
 
 
 def publish_record(

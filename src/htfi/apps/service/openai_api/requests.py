@@ -97,10 +97,10 @@ class ChatCompletionRequest(_Generation, frozen=True, kw_only=True, forbid_unkno
     max_completion_tokens: int | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
-    tools: list[Any] | None = None
+    tools: list[dict[str, Any]] | None = None
     tool_choice: Any = None
     parallel_tool_calls: bool | None = None
-    functions: list[Any] | None = None
+    functions: list[dict[str, Any]] | None = None
     function_call: Any = None
     modalities: list[str] | None = None
     audio: Any = None
