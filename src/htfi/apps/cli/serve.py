@@ -13,7 +13,7 @@ from htfi.domain.errors import InvalidInput, require_extra
 from htfi.wiring.service.run_process import RunPlace, RunProcess
 
 if TYPE_CHECKING:
-    from htfi.wiring.service.language_models import ModelPair
+    from htfi.wiring.service.language_models import LanguageModelPair
     from htfi.wiring.telemetry import ProcessTelemetry, TelemetryOptions
 
 EPILOG = """\b
@@ -95,11 +95,11 @@ def command(
     shows is what the run has recorded and released; what people ask for is left in the run's folder, for the run.
     """
     require_extra("htfi serve", "service", "fastapi", "uvicorn", "httptools", "uvloop")
-    from htfi.wiring.service.language_models import ModelPair, check_language_models
+    from htfi.wiring.service.language_models import LanguageModelPair, check_language_models
 
     if draft is not None and target is None:
         raise InvalidInput("--draft drafts for a --target: name both")
-    pair = ModelPair(*(str(one.resolve()) if one is not None else "" for one in (target, draft)))
+    pair = LanguageModelPair(*(str(one.resolve()) if one is not None else "" for one in (target, draft)))
     check_language_models(pair)
     if service_folder is not None:
         if files or follow is not None or governance is not None:
@@ -135,7 +135,7 @@ def _serve_tenants(
     settings_file: Path | None,
     pace: float | None,
     telemetry: "TelemetryOptions",
-    models: "ModelPair",
+    models: "LanguageModelPair",
 ) -> None:
     from htfi.apps.service.certificate import ServerCertificate
     from htfi.apps.service.server import serve

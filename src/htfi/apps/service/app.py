@@ -38,7 +38,7 @@ from htfi.apps.service.tenants import Tenants
 from htfi.client.bodies import ANSWERS, QUESTIONS, Health
 from htfi.domain.errors import is_installed
 from htfi.library.serving.answer_turns import AnswerTurns
-from htfi.wiring.service.language_models import SHIPPED_PAIR, ModelPair
+from htfi.wiring.service.language_models import SHIPPED_PAIR, LanguageModelPair
 from htfi.wiring.service.reading_rights import ReadingRights
 from htfi.wiring.service.record import is_followed_run_live
 from htfi.wiring.service.run_process import RunPlace
@@ -62,7 +62,7 @@ def create_app(
     places: Mapping[str, RunPlace],
     tenants: Tenants | None = None,
     telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
-    models: ModelPair = SHIPPED_PAIR,
+    models: LanguageModelPair = SHIPPED_PAIR,
 ) -> FastAPI:
     """The application that serves a run's folder for each tenant; it follows the runs while it is up.
 

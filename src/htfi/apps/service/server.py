@@ -14,7 +14,7 @@ from htfi.apps.service.certificate import ServerCertificate
 from htfi.apps.service.http_protocol import BoundedHttpProtocol
 from htfi.apps.service.served_run import ServedRun
 from htfi.apps.service.tenants import Tenants
-from htfi.wiring.service.language_models import SHIPPED_PAIR, ModelPair
+from htfi.wiring.service.language_models import SHIPPED_PAIR, LanguageModelPair
 from htfi.wiring.service.run_process import RunPlace
 from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
 
@@ -29,7 +29,7 @@ def serve(
     tenants: Tenants | None = None,
     telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
     certificate: ServerCertificate | None = None,
-    models: ModelPair = SHIPPED_PAIR,
+    models: LanguageModelPair = SHIPPED_PAIR,
 ) -> None:
     """Answer for each tenant's run until SIGINT or SIGTERM; SIGHUP reads the certificate again."""
     sys.setswitchinterval(_SWITCH_S)

@@ -59,7 +59,7 @@ def any_object() -> Part:
 
 def language_of(schema: object) -> Part:
     """The documents that a schema allows, as far as they are written here. Raises: InvalidInput."""
-    return _Reader(schema).part(schema, "$", 0)
+    return _SchemaReader(schema).part(schema, "$", 0)
 
 
 @cache
@@ -90,7 +90,7 @@ def _separated(item: Part, least: int, most: int | None) -> Part:
     )
 
 
-class _Reader:
+class _SchemaReader:
     """Reads one schema; `$ref` names its own definitions only."""
 
     def __init__(self, root: object) -> None:

@@ -29,14 +29,14 @@ _ENDS = ("</s>", "<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>")
 _MAX_BYTES = 16 << 20
 
 
-class ModelPair(NamedTuple):
+class LanguageModelPair(NamedTuple):
     """Folders of a target and its draft; without a target the shipped pair."""
 
     target: str = ""
     draft: str = ""
 
 
-SHIPPED_PAIR = ModelPair()
+SHIPPED_PAIR = LanguageModelPair()
 
 
 def writer_name(target: str) -> str:
@@ -44,7 +44,7 @@ def writer_name(target: str) -> str:
     return Path(target).resolve().name if target else WRITER
 
 
-def check_language_models(pair: ModelPair) -> None:
+def check_language_models(pair: LanguageModelPair) -> None:
     """Raises: InvalidInput for folders that cannot serve; the shipped pair is checked when it is first asked."""
     if pair.target:
         LanguageModels(pair)
@@ -56,7 +56,7 @@ class LanguageModels:
     A target that is named without a draft writes alone. Raises: InvalidInput, IntegrityError.
     """
 
-    def __init__(self, pair: ModelPair = SHIPPED_PAIR) -> None:
+    def __init__(self, pair: LanguageModelPair = SHIPPED_PAIR) -> None:
         target, draft = pair
         config = ModelsConfig(target, draft)
         self.draft: LoadableModel | None = None

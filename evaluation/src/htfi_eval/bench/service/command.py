@@ -23,7 +23,9 @@ import numpy as np
 import htfi
 from htfi.domain.errors import DependencyUnavailable, require_extra
 from htfi_eval.bench.processes import ONE_THREAD
+from htfi_eval.bench.service import chat
 from htfi_eval.bench.service.bus import NUM_DECISIONS, NUM_TICKS, NUM_TURNS, bus_rates, nats_server
+from htfi_eval.bench.service.chat import chat_rows
 from htfi_eval.bench.service.tenants import NUM_PAIRS, quiet_tenant_rows
 from htfi_eval.commands import figures_options, quick_option
 from htfi_eval.report import write_outputs
@@ -50,8 +52,8 @@ def command(json_file: Path | None, history_file: Path | None, quick: bool) -> N
     was due. stream_lag_p99_ms: from a decision's release to the hundredth of 1,000 subscribers, decisions of 20 series
     at once. start_s: from `htfi serve` to the page, on the embedded sample. page_kb: all that a first load takes,
     compressed. quiet_tenant_p99_ratio: reads and questions of a tenant while another asks ten times as much, over those
-    without, the worse of the two. Beside them FastAPI and uvicorn as they come, with a body of the same size at the
-    same rate.
+    without, the worse of the two. chat_overhead_ms: a chat request beyond the time that the engine had it. Beside them
+    FastAPI and uvicorn as they come, with a body of the same size at the same rate.
     bus_publish_per_s and bus_read_per_s, where a nats-server is at hand: decisions onto NATS, in groups of 256, and
     ticks from it until they are read; bus_publish_ratio and bus_read_ratio, to nats-py alone.
 
@@ -89,6 +91,15 @@ def command(json_file: Path | None, history_file: Path | None, quick: bool) -> N
                 metrics["stream_lag_p99_ms"] = _row(
                     rows, f"release to subscriber {which} of {num_subscribers:,}", lags
                 )
+            # A service of its own: no run and no subscribers beside it.
+            with _serving("--follow", str(folder)) as (port, _):
+                found, metrics["chat_overhead_ms"] = chat_rows(
+                    port,
+                    _process,
+                    num_turns=1 if quick else chat.NUM_TURNS,
+                    num_a_turn=5 if quick else chat.NUM_A_TURN,
+                )
+                rows += found
         pairs, shorter = (1, 3.0) if quick else (NUM_PAIRS, SECONDS)
         quiet_rows, metrics["quiet_tenant_p99_ratio"] = quiet_tenant_rows(
             Path(parent), _process, seconds=shorter, num_pairs=pairs

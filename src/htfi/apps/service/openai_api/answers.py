@@ -9,14 +9,16 @@ from htfi.apps.service.openai_api.messages import Counts, Part, WrittenToken
 
 
 @dataclass(slots=True)
-class Usage:
+class AnswerUsage:
     """What one request took, over its texts; the last counts of each."""
 
     by_text: dict[tuple[int, int], Counts] = field(default_factory=dict[tuple[int, int], Counts])
     num_embedded: int = 0
     embedding_cpu_s: float = 0.0
+    engine_ms: float = 0.0  # by the clock, of the text that took longest
 
     def add(self, part: Part) -> None:
+        self.engine_ms = max(self.engine_ms, part.engine_ms)
         self.by_text[part.id, part.choice] = part.counts
 
     @property
@@ -69,7 +71,7 @@ class WholeText:
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class CompletionForm:
     """One answer under way: its name, and how its pieces and the whole are written."""
 
     name: str
@@ -79,7 +81,7 @@ class Completion:
     with_logprobs: bool
     created_s: int = field(default_factory=lambda: int(time.time()))
 
-    def whole(self, texts: Sequence[WholeText], usage: Usage) -> dict[str, Any]:
+    def whole(self, texts: Sequence[WholeText], usage: AnswerUsage) -> dict[str, Any]:
         choices: list[dict[str, Any]] = []
         for index, one in enumerate(texts):
             said = (
@@ -116,7 +118,7 @@ class Completion:
             )
         return found
 
-    def last(self, usage: Usage) -> dict[str, Any]:
+    def last(self, usage: AnswerUsage) -> dict[str, Any]:
         """The piece that states the usage."""
         return {**self._head(is_piece=True), "choices": [], "usage": usage.body()}
 

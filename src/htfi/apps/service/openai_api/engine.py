@@ -22,7 +22,7 @@ from htfi.apps.service.openai_api.messages import (
 )
 from htfi.domain.errors import HtfiError, ServiceBusy
 from htfi.library.serving.worker import WorkerFailed
-from htfi.wiring.service.language_models import ModelPair
+from htfi.wiring.service.language_models import LanguageModelPair
 
 MAX_OPEN = 64  # texts and requests to embed that are open at once
 
@@ -40,7 +40,7 @@ class RefusedByEngine(HtfiError):
 class EngineProcess:
     """The engine of a service, started at the first question and again after it ended; belongs to its event loop."""
 
-    def __init__(self, pair: ModelPair) -> None:
+    def __init__(self, pair: LanguageModelPair) -> None:
         self._command = (sys.executable, "-m", "htfi.apps.service.openai_api.engine_process", *pair)
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None

@@ -39,13 +39,13 @@ from htfi.decoding.texts.json_grammar import LanguageGrammar
 from htfi.decoding.texts.json_schema import any_object, language_of
 from htfi.decoding.texts.logprobs import TokenLogprob
 from htfi.domain.errors import HtfiError, InvalidInput
-from htfi.wiring.service.language_models import LanguageModels, ModelPair
+from htfi.wiring.service.language_models import LanguageModelPair, LanguageModels
 
 _TEXTS_AT_ONCE = 16  # embedded between two rounds
 _MAX_FORMS = 32  # grammars of schemas that are kept
 
 
-class Refusal(InvalidInput):
+class UnusableRequest(InvalidInput):
     """What a request asks for cannot be done."""
 
     def __init__(self, message: str, param: str, code: str | None = None) -> None:
@@ -104,7 +104,7 @@ class Engine:
         self._answers.flush()
 
     def _begin(self, asked: Write) -> None:
-        models = self._models
+        models, began_s = self._models, time.perf_counter()
         match asked.prompt:
             case str():
                 prompt, param = models.text_prompt(asked.prompt), "prompt"
@@ -117,7 +117,7 @@ class Engine:
         sampling = SamplingParams(asked.temperature, 0, asked.top_p)
         texts: list[Text] = []
         for choice, seed in enumerate(asked.seeds):
-            receive = partial(self._send_part, asked, choice)
+            receive = partial(self._send_part, asked, choice, began_s)
             texts.append(
                 models.batch.add(prompt, grammar, sampling, seed, receive, asked.stops, asked.num_logprobs)
             )
@@ -128,7 +128,7 @@ class Engine:
         most = self._models.max_tokens
         if num_prompt + (asked.max_tokens or 1) > most:
             wanted = "at least 1" if asked.max_tokens is None else str(asked.max_tokens)
-            raise Refusal(
+            raise UnusableRequest(
                 f"This model's maximum context length is {most} tokens. However, you requested {wanted} in the "
                 f"completion and your {param} have {num_prompt} tokens: shorten one of them",
                 param,
@@ -141,14 +141,16 @@ class Engine:
         if asked.form == "text":
             return TextGrammar(models.engine.vocabulary, models.end, max_tokens)
         if models.end is None:
-            raise Refusal("the model has no token that ends a text, which a form needs", "response_format")
+            raise UnusableRequest(
+                "the model has no token that ends a text, which a form needs", "response_format"
+            )
         form = self._forms.get(asked.schema)
         if form is None:
             try:
                 part = language_of(msgspec.json.decode(asked.schema)) if asked.schema else any_object()
                 form = LanguageGrammar(part, models.token_texts, models.end, 0)
             except InvalidInput as error:
-                raise Refusal(str(error), "response_format") from error
+                raise UnusableRequest(str(error), "response_format") from error
             self._forms[asked.schema] = form
             if len(self._forms) > _MAX_FORMS:
                 self._forms.popitem(last=False)
@@ -162,7 +164,7 @@ class Engine:
             for text in texts:
                 num = encoder.num_tokens(text)
                 if num > encoder.max_tokens:
-                    raise Refusal(
+                    raise UnusableRequest(
                         f"This model's maximum context length is {encoder.max_tokens} tokens, however you requested "
                         f"{num} tokens in one input: shorten it",
                         "input",
@@ -181,7 +183,7 @@ class Engine:
         self._embeddings.popleft()
         self._send(Embedded(asked.id, encoder.size, b"".join(asked.points), asked.num_tokens, asked.cpu_s))
 
-    def _send_part(self, asked: Write, choice: int, part: TextPart) -> None:
+    def _send_part(self, asked: Write, choice: int, began_s: float, part: TextPart) -> None:
         tokens = [] if asked.num_logprobs is None else [self._written(one) for one in part.logprobs]
         if not asked.is_stream:
             text, logprobs = self._held.setdefault((asked.id, choice), ([], []))
@@ -193,8 +195,10 @@ class Engine:
             part, tokens = replace(part, text="".join(text)), logprobs
         counts = Counts(*(getattr(part.counts, name) for name in Counts.__struct_fields__))
         finish = "" if part.finish is None else part.finish.value
-        self._send(Part(asked.id, choice, part.text, tokens, counts, finish, part.problem))
-        if finish or part.problem:
+        is_last = bool(finish or part.problem)
+        engine_ms = 1e3 * (time.perf_counter() - began_s) if is_last else 0.0
+        self._send(Part(asked.id, choice, part.text, tokens, counts, finish, part.problem, engine_ms))
+        if is_last:
             batch = self._models.batch
             left = [text for text in self._open.get(asked.id, ()) if batch.holds(text)]
             self._open[asked.id] = left
@@ -254,4 +258,4 @@ if __name__ == "__main__":
     pipe = os.dup(1)
     os.dup2(2, 1)  # what a library prints is no answer
     with os.fdopen(pipe, "wb") as own:
-        work(LanguageModels(ModelPair(*sys.argv[1:3])), sys.stdin.buffer, own)
+        work(LanguageModels(LanguageModelPair(*sys.argv[1:3])), sys.stdin.buffer, own)

@@ -67,7 +67,10 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True, tag=True):
-    """More of one of the texts; `finish` on its last part, `problem` where it cannot go on."""
+    """More of one of the texts; `finish` on its last part, `problem` where it cannot go on.
+
+    `engine_ms`, on the last part: from when the engine took the request, by the clock.
+    """
 
     id: int
     choice: int
@@ -76,6 +79,7 @@ class Part(msgspec.Struct, frozen=True, tag=True):
     counts: Counts
     finish: str = ""
     problem: str = ""
+    engine_ms: float = 0.0
 
 
 class Embedded(msgspec.Struct, frozen=True, tag=True):

@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 from htfi.apps.service.bodies import MAX_BODY_BYTES, read_bytes
 from htfi.apps.service.callers import needs
 from htfi.apps.service.metering import meter
-from htfi.apps.service.openai_api.answers import Completion, Usage, WholeText
+from htfi.apps.service.openai_api.answers import AnswerUsage, CompletionForm, WholeText
 from htfi.apps.service.openai_api.engine import EngineProcess
 from htfi.apps.service.openai_api.messages import Begun, Part, Write
 from htfi.apps.service.openai_api.requests import (
@@ -35,6 +35,7 @@ from htfi.domain.errors import HtfiError
 from htfi.library.serving.callers import Scope
 
 _EVENTS = "text/event-stream"
+_ENGINE_MS = "openai-processing-ms"  # the header that OpenAI states it in
 _DONE = b"data: [DONE]\n\n"
 _encode = msgspec.json.Encoder().encode
 T = TypeVar("T")
@@ -101,7 +102,7 @@ async def embeddings(request: Request) -> Response:
     served.check(asked.model, (served.encoder,))
     texts = embedding_inputs(asked, served.embedding_size)
     found = await _while_connected(request, served.engine.embed(texts))
-    usage = Usage(num_embedded=found.num_tokens, embedding_cpu_s=found.cpu_s)
+    usage = AnswerUsage(num_embedded=found.num_tokens, embedding_cpu_s=found.cpu_s)
     count_usage(request, usage)
     points = np.frombuffer(found.content, "<f4").reshape(len(texts), found.size)
     as_text = asked.encoding_format == "base64"
@@ -123,7 +124,7 @@ async def embeddings(request: Request) -> Response:
     )
 
 
-def count_usage(request: Request, usage: Usage) -> None:
+def count_usage(request: Request, usage: AnswerUsage) -> None:
     """The one place where what a request took is counted."""
     meter(request).add(tokens=usage.num_tokens, cpu_s=usage.cpu_s)
 
@@ -138,13 +139,15 @@ async def _completed(
     with_usage: bool,
 ) -> Response:
     name = f"{'chatcmpl' if is_chat else 'cmpl'}-{secrets.token_hex(12)}"
-    usage = Usage()
+    usage = AnswerUsage()
     parts = _merged(served.engine, writes)
     num = sum(len(one.seeds) for one in writes)
     try:
         begun = await _while_connected(request, anext(parts))  # what is refused is so before an answer begins
         assert isinstance(begun, Begun)
-        made = Completion(name, served.writer, begun.fingerprint, is_chat, writes[0].num_logprobs is not None)
+        made = CompletionForm(
+            name, served.writer, begun.fingerprint, is_chat, writes[0].num_logprobs is not None
+        )
         if is_stream:
             events = _events(request, made, parts, writes, usage, with_usage=with_usage)
             return StreamingResponse(
@@ -155,14 +158,14 @@ async def _completed(
             await _while_connected(request, _collect(parts, writes, texts, usage))
         finally:
             count_usage(request, usage)
-        return _json(made.whole(texts, usage))
+        return _json(made.whole(texts, usage), {_ENGINE_MS: f"{usage.engine_ms:.3f}"})
     except BaseException:
         await parts.aclose()
         raise
 
 
 async def _collect(
-    parts: AsyncGenerator[Begun | Part], writes: Sequence[Write], texts: list[WholeText], usage: Usage
+    parts: AsyncGenerator[Begun | Part], writes: Sequence[Write], texts: list[WholeText], usage: AnswerUsage
 ) -> None:
     first = _first_choices(writes)
     async with aclosing(parts):
@@ -174,10 +177,10 @@ async def _collect(
 
 async def _events(
     request: Request,
-    made: Completion,
+    made: CompletionForm,
     parts: AsyncGenerator[Begun | Part],
     writes: Sequence[Write],
-    usage: Usage,
+    usage: AnswerUsage,
     *,
     with_usage: bool,
 ) -> AsyncIterator[bytes]:
@@ -292,5 +295,5 @@ def _event(content: object) -> bytes:
     return b"data: %s\n\n" % _encode(content)
 
 
-def _json(content: object) -> Response:
-    return Response(_encode(content), media_type=JSON)
+def _json(content: object, headers: dict[str, str] | None = None) -> Response:
+    return Response(_encode(content), media_type=JSON, headers=headers)

@@ -4,13 +4,19 @@ from collections.abc import Sequence
 
 from htfi.apps.service.openai_api.engine import EngineProcess
 from htfi.apps.service.openai_errors import ModelNotFound
-from htfi.wiring.service.language_models import ENCODER, ModelPair, created_s, embedding_size, writer_name
+from htfi.wiring.service.language_models import (
+    ENCODER,
+    LanguageModelPair,
+    created_s,
+    embedding_size,
+    writer_name,
+)
 
 
 class ServedModels:
     """The writer and the encoder, while the service is up. Every tenant asks the same."""
 
-    def __init__(self, pair: ModelPair) -> None:
+    def __init__(self, pair: LanguageModelPair) -> None:
         self.engine = EngineProcess(pair)
         self.writer, self.encoder = writer_name(pair.target), ENCODER
         self.embedding_size = embedding_size()
