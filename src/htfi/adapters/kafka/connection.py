@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from htfi.adapters.kafka.address import KafkaAddress
-from htfi.adapters.kafka.clients import Admin, Client, Consumer, make_admin, make_consumer
+from htfi.adapters.kafka.clients import Admin, Consumer, KafkaClient, make_admin, make_consumer
 from htfi.domain.errors import HtfiError
 from htfi.pipeline.intake.messages import BusUnavailable
 
@@ -75,7 +75,7 @@ class KafkaConnection:
         except (OSError, KafkaError, TimeoutError) as error:
             raise BusUnavailable(f"{self.address}: {error or type(error).__name__}") from error
 
-    async def start(self, client: Client) -> None:
+    async def start(self, client: KafkaClient) -> None:
         """Start a client, which `close` stops."""
         self._stops.append(client.stop)
         await asyncio.wait_for(client.start(), CONNECT_S)
