@@ -10,13 +10,13 @@ import msgspec
 
 from htfi_eval.bench.service.chat_load import ChatTimes
 
-NUM_TURNS, NUM_A_TURN = 4, 15
+NUM_CHAT_TURNS, NUM_A_TURN = 4, 15
 _LOAD = "htfi_eval.bench.service.chat_load"
 Start = Callable[..., AbstractContextManager[tuple["subprocess.Popen[str]", str]]]
 
 
 def chat_rows(
-    port: int, start: Start, *, num_turns: int = NUM_TURNS, num_a_turn: int = NUM_A_TURN
+    port: int, start: Start, *, num_turns: int = NUM_CHAT_TURNS, num_a_turn: int = NUM_A_TURN
 ) -> tuple[list[dict[str, Any]], float]:
     """Rows of chat requests one after the other, and the median over them of what is not the engine's time, in ms.
 

@@ -23,9 +23,8 @@ import numpy as np
 import htfi
 from htfi.domain.errors import DependencyUnavailable, require_extra
 from htfi_eval.bench.processes import ONE_THREAD
-from htfi_eval.bench.service import chat
 from htfi_eval.bench.service.bus import NUM_DECISIONS, NUM_TICKS, NUM_TURNS, bus_rates, nats_server
-from htfi_eval.bench.service.chat import chat_rows
+from htfi_eval.bench.service.chat import NUM_A_TURN, NUM_CHAT_TURNS, chat_rows
 from htfi_eval.bench.service.tenants import NUM_PAIRS, quiet_tenant_rows
 from htfi_eval.commands import figures_options, quick_option
 from htfi_eval.report import write_outputs
@@ -96,8 +95,8 @@ def command(json_file: Path | None, history_file: Path | None, quick: bool) -> N
                 found, metrics["chat_overhead_ms"] = chat_rows(
                     port,
                     _process,
-                    num_turns=1 if quick else chat.NUM_TURNS,
-                    num_a_turn=5 if quick else chat.NUM_A_TURN,
+                    num_turns=1 if quick else NUM_CHAT_TURNS,
+                    num_a_turn=5 if quick else NUM_A_TURN,
                 )
                 rows += found
         pairs, shorter = (1, 3.0) if quick else (NUM_PAIRS, SECONDS)
