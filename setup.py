@@ -52,6 +52,7 @@ EXTRAS = {
     "train": [TRAIN, TORCH],
     "docs": ["mkdocs-material", "mkdocstrings[python]"],  # the documentation site
     "dev": [
+        "axe-playwright-python",  # axe-core, which judges the page's accessibility
         "cython",  # a test builds the kernel
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
@@ -60,6 +61,7 @@ EXTRAS = {
         "hypothesis",
         "import-linter",
         "jsonschema",  # checks what tools give against their schemas
+        "playwright",  # drives Chromium through the page
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it
         "pymerkle",
         "pyright[nodejs]",
