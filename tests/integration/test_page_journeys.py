@@ -258,3 +258,29 @@ def test_stream_resumes_after_the_service_was_restarted(browser: Browser, tmp_pa
             assert shown == sorted(set(shown), reverse=True)
             assert shown[0] - shown[-1] == len(shown) - 1
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+
+
+@pytest.mark.slow
+def test_run_that_goes_on_is_stopped_and_enabled_again(browser: Browser, tmp_path: Path) -> None:
+    folder = record_forecasts(tmp_path / "run")
+    with (
+        htfi.open_run(folder, interval="1d", models=None) as run,
+        ServiceProcess("--follow", str(folder)) as service,
+        page_of(browser, f"{service.url}/#/people") as watched,
+    ):
+        page = watched.page
+        verdict = page.locator(".decisions li").first
+        page.get_by_role("button", name="Stop …").click()
+        act(page, "Stop releases", why="quotes look wrong", confirm="stop")
+        list(run.feed(daily_bars(60, 62)))
+        expect(page.get_by_role("link", name="Releases are stopped")).to_be_visible()
+        expect(page.get_by_role("region", name="Releases")).to_contain_text("Stopped: firm, by Ann Lee")
+        go(page, "Forecasts")
+        expect(verdict).to_contain_text("withheld")
+        page.get_by_role("link", name="Releases are stopped").click()
+        page.get_by_role("button", name="Enable again").click()
+        act(page, "Enable again", why="they are right")
+        list(run.feed(daily_bars(62, 64)))
+        expect(page.get_by_role("region", name="Releases")).to_contain_text("Nothing holds them back.")
+        go(page, "Forecasts")
+        expect(verdict).to_contain_text("release")
