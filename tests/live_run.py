@@ -53,6 +53,12 @@ class LiveRun:
         self.process.stdin.flush()
         self.num_days += num_days
 
+    def advance(self, num_days: int) -> None:
+        """The same, until the run has decided on all of them but the last, which waits for a later row."""
+        num_before = len(self.lines())
+        self.give(num_days)
+        self.wait_for(num_before + num_days - 1)
+
     def lines(self) -> list[str]:
         """Of decisions.jsonl."""
         path = self.folder / "decisions.jsonl"

@@ -1,6 +1,7 @@
 """`htfi serve` as a process of its own, for tests: started on a free port, asked over real sockets, ended or killed."""
 
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -16,18 +17,24 @@ _START_S = 30.0
 class ServiceProcess:
     """Serves a run's folder until the end of the `with` block."""
 
-    def __init__(self, *arguments: str, port: int = 0, program: Sequence[str] = HTFI) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        port: int = 0,
+        program: Sequence[str] = HTFI,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         command = [*program, "serve", *arguments, "--listen", f"127.0.0.1:{port}"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.said = self.process.stdout.readline()
-        if "http://" not in self.said:
+        if "://" not in self.said:
             self.process.kill()
             _, errors = self.process.communicate()
             raise AssertionError(f"the service did not start: {errors}")
         self.url = self.said.split()[1]
         self.port = int(self.url.rpartition(":")[2])
-        self.client = httpx.Client(base_url=self.url, timeout=30.0)
+        self.client = httpx.Client(base_url=self.url, timeout=30.0, verify=tls or True)
 
     def wait_for(self, num_entries: int) -> None:
         """Until the service has read so many entries."""

@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import htfi
@@ -11,8 +13,8 @@ from service_process import ServiceProcess
 SCOPES = "read,ask,generate,news,act,admin"
 
 
-def record_run(folder: Path, symbols: tuple[str, ...], num_days: int = 40) -> None:
-    """A run's folder with decisions on these symbols."""
+def record_run(folder: Path, symbols: tuple[str, ...], base: float = 100.0, num_days: int = 40) -> None:
+    """A run's folder with decisions on these symbols, prices near `base`."""
     bars = [
         {
             "date": f"2024-{1 + day // 28:02}-{1 + day % 28:02}",
@@ -51,3 +53,10 @@ def bearer(key: str) -> dict[str, str]:
 
 def serve_tenants(folder: Path, *words: str) -> ServiceProcess:
     return ServiceProcess("--service", str(folder), *words)
+
+
+def until(is_so: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.02)

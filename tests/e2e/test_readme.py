@@ -20,6 +20,7 @@ from checks import nonempty
 from fix_venue import write_session
 from htfi import models
 from htfi.apps.cli.main import cli
+from nats_server import NatsServer
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -77,6 +78,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         fix_port = int(free.getsockname()[1])
     write_session(folder / "venue.toml", fix_port, is_venue=True)
     write_session(folder / "fix.toml", fix_port, is_venue=False, orders="send_prices = true")
+    (folder / "teams").mkdir()
+    (folder / "teams" / "service.toml").write_text(f'[tenants.acme]\nrun = "{folder / "run1"}"\n')
     (folder / "models").mkdir()
     (folder / "models" / "target").symlink_to(models.TARGET)
     (folder / "models" / "draft").symlink_to(models.DRAFT)
@@ -106,8 +109,15 @@ def port() -> str:
         return str(free.getsockname()[1])
 
 
+@pytest.fixture(scope="module")
+def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The port of a NATS server, in place of the README's."""
+    with NatsServer(tmp_path_factory.mktemp("bus")) as server:
+        yield str(server.port)
+
+
 # What needs neither a shell nor a process of its own: the commands that decide and measure are started as shown.
-IN_PROCESS = re.compile(r"htfi (?!run|edge|cloud|bench|venue|serve)[^|&<>$]*")
+IN_PROCESS = re.compile(r"htfi (?!run|edge|cloud|bench|venue|serve |mcp|publish)[^|&<>$]*")
 
 
 @pytest.mark.parametrize("command", commands())
@@ -117,6 +127,7 @@ def test_a_command_of_the_readme_works(
     port: str,
     command: str,
     monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     if command.endswith("--help") or IN_PROCESS.fullmatch(command):  # needs no process of its own
         monkeypatch.chdir(desk)
@@ -127,7 +138,9 @@ def test_a_command_of_the_readme_works(
         return
     scripts = Path(sys.executable).parent
     env = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
-    line = command.replace(":7401", f":{port}").replace(":8350", ":0")
+    line = command.replace(":7401", f":{port}").replace(":8350", ":0").replace(":8351", ":0")
+    if ":4222" in line:
+        line = line.replace(":4222", f":{request.getfixturevalue('bus')}")
     if line.endswith("&"):
         process = subprocess.Popen(
             f"exec {line[:-1]}", shell=True, cwd=desk, env=env, stdout=subprocess.PIPE, text=True

@@ -64,8 +64,7 @@ def test_stop_of_a_service_that_was_killed_before_it_answered_is_asked_for_once(
         asking.join()
     with ServiceProcess("--follow", str(run.folder)) as service:
         answers = [service.client.post("/v1/stop", json=STOP, headers=KEY) for _ in range(2)]
-    run.give(3)
-    run.wait_for(len(run.lines()) + 2)
+    run.advance(3)
     assert len(lost) == 1
     assert [one.status_code for one in answers] == [202, 202]
     assert answers[1].headers["idempotency-replayed"] == "true"

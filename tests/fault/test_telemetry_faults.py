@@ -17,13 +17,15 @@ from htfi.adapters.probes.server import ProbeResult, ProbeServer
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.telemetry import catalogue
 from htfi.telemetry.logs import MAX_LINES_PER_S, LogEvent, LogLevel
-from htfi.telemetry.spans import Span, SpanContext
+from htfi.telemetry.spans import EndedSpan, SpanContext
 from metered_run import scrape
 from otlp_receiver import Manner, OtlpReceiver
 
 
-def span(number: int) -> Span:
-    return Span("read", SpanContext(number + 1, number + 1, True), 0, 10, 20, {"htfi.num_tokens": number})
+def span(number: int) -> EndedSpan:
+    return EndedSpan(
+        "read", SpanContext(number + 1, number + 1, True), 0, 10, 20, {"htfi.num_tokens": number}
+    )
 
 
 def outcomes(export: SpanExport) -> dict[str, float]:
@@ -40,7 +42,9 @@ def closing(export: SpanExport) -> Iterator[SpanExport]:
 
 def test_spans_arrive_with_their_ids_times_and_attributes() -> None:
     with OtlpReceiver() as receiver, closing(SpanExport(receiver.url, "htfi-run", "1", 0, 1_000)) as export:
-        child = Span("verify", SpanContext(7, 9, True), 8, 10, 20, {"htfi.decision_ids": ("a", "b")}, True)
+        child = EndedSpan(
+            "verify", SpanContext(7, 9, True), 8, 10, 20, {"htfi.decision_ids": ("a", "b")}, True
+        )
         export(child)
         (found,) = receiver.wait_for(1)
         end = time.monotonic() + 10.0

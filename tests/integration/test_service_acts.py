@@ -22,11 +22,14 @@ from htfi.domain.orders import MassCancelRequest
 from htfi.governance.authorisation import AccessAction
 from htfi.governance.control.entries import BreakerMoved, StopCause, Stopped, encode_governance
 from htfi.governance.control.requests import ReenableRequest, StopRequest
+from htfi.governance.ledger.note import parse_note
 from htfi.governance.people import RequestStatement, sign_statement
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.wiring.approvals import read_approvals, waiting_answers
 from htfi.wiring.authorisation import run_key
+from htfi.wiring.bundles import init_folder
 from htfi.wiring.control import GovernanceLogFile
+from htfi.wiring.ledger import create_signing_key
 from htfi.wiring.order_record import order_events
 from htfi.wiring.request_token import RequestToken
 from htfi.wiring.service.answered_requests import MAX_KEYS, AnsweredRequests
@@ -385,3 +388,50 @@ def test_where_people_sign_admissions_and_ends_of_stops_count_by_their_signature
     assert [one.signed for one in read_requests(run / "control")[0] if isinstance(one, ReenableRequest)] == [
         ended
     ]
+
+
+def test_policy_is_that_of_the_bundle_that_the_officers_signed_and_the_run_adopted(tmp_path: Path) -> None:
+    governance, run = tmp_path / "G", tmp_path / "run"
+    key = create_signing_key(tmp_path / "ann.key", "ann")
+    init_folder(governance, 1, [("ann", str(key))])
+    for number, width in ((1, 0.2), (2, 0.1)):
+        draft = tmp_path / f"{number}.toml"
+        say(
+            "policy",
+            "draft",
+            governance,
+            "--by",
+            "ann",
+            "--out",
+            draft,
+            "--set",
+            f"policy.max_band_width={width}",
+        )
+        say("policy", "sign", draft, "--key", tmp_path / "ann.key")
+        say("policy", "propose", governance, draft)
+        if number == 1:
+            say("policy", "activate", governance, number)
+    write_prices(tmp_path / "prices.csv", 30)
+    words = (
+        "run",
+        tmp_path / "prices.csv",
+        "--out",
+        run,
+        "--plain",
+        "--no-report",
+        "--governance",
+        governance,
+    )
+    say(*words)
+    with client_of(run, governance) as client:
+        policy = client.get("/v1/policy").json()
+        breakers = client.get("/v1/breakers").json()
+    with client_of(run) as client:
+        unsigned = client.get("/v1/policy").json()
+    assert (policy["by"], policy["number"], policy["signers"]) == ("bundle", 1, ["ann"])
+    assert policy["limits"]["policy"]["max_band_width"] == 0.2
+    assert "— ann " in policy["note"]
+    assert policy["note"].startswith(parse_note(policy["note"]).text)
+    assert [(one["number"], one["signers"]) for one in policy["proposed"]] == [(2, ["ann"])]
+    assert breakers["settings"] == policy["limits"]["breakers"]
+    assert (unsigned["number"], unsigned["signers"], unsigned["note"]) == (1, None, None)

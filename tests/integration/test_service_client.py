@@ -3,10 +3,14 @@
 import asyncio
 import inspect
 import json
+import re
+import shutil
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +22,26 @@ from htfi.client import (
     ScenarioQuestion,
     ServiceProblem,
     StreamedDecision,
+    acts,
+    calls,
 )
+from htfi.client.governance_bodies import (
+    AdmissionQuestion,
+    AnswerQuestion,
+    BreakersBody,
+    ClearingQuestion,
+    ControlBody,
+    DelegateQuestion,
+    PolicyBody,
+    QuarantinePage,
+    QuestionPage,
+    ReenableQuestion,
+    StopQuestion,
+    SuspicionBody,
+)
+from htfi.client.news_bodies import NewsPage, SubmittedItem
+from htfi.client.node_bodies import NodesBody
+from htfi.client.order_bodies import CancelAllQuestion, CancelQuestion
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from service_process import ServiceProcess
 
@@ -73,7 +96,7 @@ def test_every_call_of_the_client_is_among_those_compared() -> None:
     assert named == {
         name for name, _ in inspect.getmembers(AsyncClient, inspect.isfunction) if not name.startswith("_")
     }
-    assert named - {"close", "stream"} == set(CALLS)
+    assert named - {"close", "send", "stream"} == set(CALLS)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -149,3 +172,74 @@ def test_streams_of_both_forms_go_on_over_a_killed_service(folder: Path, lines: 
         assert begun.is_set()
         assert going_on == wanted[5:]
         assert [one.line for one in found] == [json.loads(lines[index]) for index in wanted[:5]]
+
+
+# What is asked with other tools: streams by `stream`, tiles by `htfi ledger monitor`, sessions by browsers, models by
+# clients of OpenAI's.
+OTHERS = re.compile(r"/v1/(stream|session|chat/|completions|embeddings|models|openapi)|/tile/|/metrics|/mcp")
+ALL_ACTS: list[calls.Call[Any]] = [
+    acts.policy(), acts.breakers(), acts.control(), acts.stop(StopQuestion("a test")),
+    acts.reenable(ReenableQuestion("a test")), acts.approvals(), acts.approval(1),
+    acts.answer(1, "approve", AnswerQuestion("12345678")), acts.answer(1, "deny", AnswerQuestion("12345678")),
+    acts.answer(1, "acknowledge", AnswerQuestion("12345678")),
+    acts.delegate(1, DelegateQuestion("12345678", "Bo", "a test")), acts.quarantine(), acts.quarantined("1"),
+    acts.admit("1", AdmissionQuestion("a test")), acts.suspicion(), acts.clear_suspicion(ClearingQuestion("a test")),
+    acts.submit_news([SubmittedItem("ACME rises")]), acts.news(), acts.news_item("a/b"), acts.orders(),
+    acts.order("o/1"), acts.positions(), acts.costs("venue"), acts.cancel_order("o1", CancelQuestion("a test")),
+    acts.cancel_orders(CancelAllQuestion("a test")), acts.nodes(), acts.usage(),
+]  # fmt: skip
+ALL_READS: list[calls.Call[Any]] = [
+    calls.health(), calls.series(), calls.forecast("A/1d"), calls.forecasts("", 1), calls.history("A/1d", None, 1),
+    calls.chart("A/1d", 2), calls.decisions("", None, 1), calls.decision(1), calls.explanation(1),
+    calls.proof(1, None), calls.checkpoint(), calls.forecast_bars(ForecastQuestion([])),
+    calls.scenario(ScenarioQuestion()),
+]  # fmt: skip
+
+
+def test_there_is_a_call_for_every_path_of_the_api(service: ServiceProcess) -> None:
+    offered = {
+        (method.upper(), re.compile(re.sub(r"\\{[^}]*\\}", "[^ ]+", re.escape(path))))
+        for path, methods in service.client.get("/v1/openapi.json").json()["paths"].items()
+        for method in methods
+        if not OTHERS.match(path)
+    }
+    sent = [(one.method, one.path) for one in (*ALL_ACTS, *ALL_READS)]
+    without = [
+        (method, path.pattern)
+        for method, path in offered
+        if not any(kind == method and path.fullmatch(asked) for kind, asked in sent)
+    ]
+    assert len(offered) > 35
+    assert without == []
+
+
+def test_answers_to_reads_have_the_stated_shapes(service: ServiceProcess) -> None:
+    with Client(service.url) as client:
+        read = [
+            client.send(one)
+            for one in (acts.policy(), acts.breakers(), acts.control(), acts.approvals(), acts.quarantine(),
+                        acts.suspicion(), acts.news(), acts.nodes())
+        ]  # fmt: skip
+        assert [type(one) for one in read] == [
+            PolicyBody, BreakersBody, ControlBody, QuestionPage, QuarantinePage, SuspicionBody, NewsPage, NodesBody
+        ]  # fmt: skip
+        with pytest.raises(ServiceProblem) as refused:
+            client.send(acts.orders())
+        assert refused.value.status in (404, 422)
+
+
+def test_an_act_whose_answer_is_lost_is_asked_for_again_and_done_once(folder: Path, tmp_path: Path) -> None:
+    served = tmp_path / "run"
+    shutil.copytree(folder, served)
+    asked = acts.stop(StopQuestion("a test", "Ann Lee"))
+    with ServiceProcess("--follow", str(served)) as service, Client(service.url) as client:
+        first = client.send(asked)
+        service.end(signal.SIGKILL)
+        again: list[object] = []
+        thread = threading.Thread(target=lambda: again.append(client.send(asked)), daemon=True)
+        thread.start()  # while there is no service
+        time.sleep(0.2)
+        with ServiceProcess("--follow", str(served), port=service.port):
+            thread.join(timeout=30)
+    assert again == [first]
+    assert len(list((served / "control").glob("*"))) == 1

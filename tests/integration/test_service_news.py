@@ -63,9 +63,8 @@ def test_each_item_is_used_repeated_or_held_back_as_news_of_any_feed(
     assert [(one["status"], one["reason"]) for one in answer.json()["items"]] == [
         ("accepted", ""), ("accepted", ""), ("accepted", ""), ("refused", "missing_field"), ("refused", "bad_time"),
     ]  # fmt: skip
-    run.give(1)
-    run.wait_for(len(run.lines()) + 1)
-    run.give(2)  # the items entered between the bars
+    run.advance(2)
+    run.advance(2)  # the items entered between the bars
     used = item_once(service, "n1", lambda found: found["status"] == "used")
     repeated = item_once(service, "n2", lambda found: found["status"] == "deduplicated")
     held = item_once(service, "n3", lambda found: found["status"] == "quarantined")
@@ -86,6 +85,33 @@ def test_each_item_is_used_repeated_or_held_back_as_news_of_any_feed(
     assert ([one["id"] for one in listed["items"]], listed["next"]) == (["n3", "n2"], 2)
 
 
+def test_stop_and_its_end_are_answered_once_the_run_that_goes_on_has_logged_them(
+    served: tuple[LiveRun, ServiceProcess],
+) -> None:
+    run, service = served
+    ended = threading.Event()
+
+    def feed() -> None:
+        while not ended.wait(0.02):
+            run.give(1)
+
+    feeding = threading.Thread(target=feed)
+    feeding.start()
+    try:
+        stop = service.client.post("/v1/stop", json={"by": "Ann", "why": "drill"})
+        stopped = service.client.get("/v1/control").json()
+        end = service.client.post("/v1/reenable", json={"by": "Bo", "why": "over"})
+        clear = service.client.get("/v1/control").json()
+    finally:
+        ended.set()
+        feeding.join()
+    assert [(one.status_code, one.json()["outcome"]) for one in (stop, end)] == [(200, "logged")] * 2
+    assert [(one["scope"], one["by"], one["cause"]) for one in stopped["stops"]] == [
+        ("firm", "Ann", "command")
+    ]
+    assert (stopped["is_clear"], clear["is_clear"], clear["stops"], clear["waiting"]) == (False, True, [], [])
+
+
 def test_run_that_resumes_or_is_repeated_comes_to_the_same_record(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with LiveRun(folder) as run:
@@ -95,8 +121,7 @@ def test_run_that_resumes_or_is_repeated_comes_to_the_same_record(tmp_path: Path
             assert time.monotonic() < end
             run.give(1)
             time.sleep(0.1)
-        run.give(2)
-        run.wait_for(len(run.lines()) + 1)
+        run.advance(2)
         run.process.kill()
         run.process.communicate()
         num_days = run.num_days

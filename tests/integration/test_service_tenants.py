@@ -3,21 +3,23 @@
 import csv
 import io
 import json
-import time
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from htfi.tenancy.config import SERVICE_FILE
 from service_process import ServiceProcess
-from tenant_service import bearer, issue, record_run, serve_tenants, service_command
+from tenant_service import bearer, issue, record_run, serve_tenants, service_command, until
 
+SECRET_PRICE = 987_654.0  # no other run has a figure that begins so
+SECRET = re.compile(rb"9876[0-9]{2}|BETTER")
 SERVICE = """
 [tenants.acme]
 run = "acme"
@@ -43,7 +45,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("service")
     (folder / SERVICE_FILE).write_text(SERVICE, encoding="utf-8")
     record_run(folder / "acme", ("ACME",))
-    record_run(folder / "beta", ("BETA", "BETTER"))
+    record_run(folder / "beta", ("BETA", "BETTER"), SECRET_PRICE)
     acme, acme_id = issue(folder, "acme")
     beta, _ = issue(folder, "beta")
     with serve_tenants(folder) as service:
@@ -51,13 +53,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         until(lambda: made.get("/v1/health", acme).json()["num_series"] == 1)
         until(lambda: made.get("/v1/health", beta).json()["num_series"] == 2)
         yield made
-
-
-def until(is_so: Callable[[], bool], seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.02)
 
 
 def problem_of(answer: httpx.Response, status: int) -> str:
@@ -94,6 +89,78 @@ def test_page_openapi_and_health_need_no_key(served: Served) -> None:
 )
 def test_what_is_no_key_is_refused(served: Served, authorization: str) -> None:
     problem_of(served.get("/v1/series", Authorization=authorization), 401)
+
+
+def operations(served: Served) -> list[tuple[str, str, dict[str, Any]]]:
+    """Every method and path that the service says it has, with what names beta's things, and its bodies."""
+    said = served.get("/v1/openapi.json").json()
+    found: list[tuple[str, str, dict[str, Any]]] = []
+    for path, methods in said["paths"].items():
+        for method, operation in methods.items():
+            given: dict[str, Any] = {}
+            filled = path
+            for one in operation.get("parameters", []):
+                value = example_of(one["schema"], said, one["name"])
+                if one["in"] == "path":
+                    filled = re.sub(rf"\{{{one['name']}(:path)?\}}", str(value), filled)
+                elif one["in"] == "query" and one["name"] not in ("from", "to", "size", "before", "after"):
+                    given.setdefault("params", {})[one["name"]] = value
+            content = operation.get("requestBody", {}).get("content", {})
+            if "application/json" in content:
+                given["json"] = example_of(content["application/json"]["schema"], said, "")
+            found.append((method.upper(), filled, given))
+    return found
+
+
+def example_of(schema: dict[str, Any], said: dict[str, Any], name: str) -> Any:
+    """A value of a schema that names beta's things where it names anything."""
+    if "$ref" in schema:
+        return example_of(said["components"]["schemas"][schema["$ref"].rpartition("/")[2]], said, name)
+    for choice in ("anyOf", "oneOf", "allOf"):
+        if choice in schema:
+            return example_of(schema[choice][0], said, name)
+    if "enum" in schema:
+        return schema["enum"][0]
+    kind = schema.get("type")
+    if kind == "object":
+        return {key: example_of(one, said, key) for key, one in schema.get("properties", {}).items()}
+    if kind == "array":
+        return [example_of(schema.get("items", {}), said, name)]
+    if kind in ("integer", "number"):
+        return schema.get("minimum", 0)
+    if kind == "boolean":
+        return True
+    return {"level": "entries", "path": "000.p/4", "series": "BETA/1d"}.get(name, "BETA")
+
+
+def asked(
+    served: Served, operation: tuple[str, str, dict[str, Any]], headers: dict[str, str]
+) -> tuple[int, bytes]:
+    """The status and the first of the answer, also of one that does not end."""
+    method, path, given = operation
+    client = served.service.client
+    with client.stream(
+        method, path, headers=headers, timeout=httpx.Timeout(30.0, read=3.0), **given
+    ) as answer:
+        if answer.headers.get("content-type", "").startswith("text/event-stream"):
+            return answer.status_code, b""  # it begins with the next decision, and there is none
+        return answer.status_code, answer.read()
+
+
+def test_tenant_gets_nothing_of_another_by_any_path(served: Served) -> None:
+    mine = asked(served, ("GET", "/v1/decisions", {"params": {"limit": 5}}), bearer(served.beta))
+    assert SECRET.search(mine[1])  # beta itself sees it
+    known = operations(served)
+    answers = {(one[0], one[1]): asked(served, one, bearer(served.acme)) for one in known}
+    assert len(answers) >= 18
+    assert not [where for where, (_, body) in answers.items() if SECRET.search(body)]
+    assert not [where for where, (status, _) in answers.items() if status >= 500]
+    assert answers["GET", "/v1/forecasts/BETA/1d"][0] == 404
+
+
+def test_every_path_but_those_of_a_page_is_closed_without_a_key(served: Served) -> None:
+    opened = [one[:2] for one in operations(served) if asked(served, one, {})[0] not in (401, 429)]
+    assert sorted(opened) == [("GET", "/v1/health")]
 
 
 def test_key_that_was_revoked_is_refused_within_a_second(served: Served) -> None:
@@ -220,3 +287,20 @@ def test_flood_over_the_rate_is_refused_with_when_to_ask_again(served: Served) -
     assert int(refused[0].headers["retry-after"]) == 1
     assert "ratelimit" in answers[0].headers
     assert served.get("/v1/series", served.beta).status_code == 200
+
+
+def test_stream_and_websocket_end_with_their_key(served: Served) -> None:
+    key, key_id = issue(served.folder, "acme", "streams")
+    url = f"ws://127.0.0.1:{served.service.port}/v1/ws"
+    with (
+        connect(url, additional_headers=bearer(key)) as socket,
+        served.service.client.stream("GET", "/v1/stream", headers=bearer(key)) as stream,
+    ):
+        lines = stream.iter_lines()
+        assert next(lines).startswith("retry")
+        service_command(served.folder, "keys", "revoke", "acme", key_id)
+        assert [line for line in lines if line] == []  # it ends, though no decision comes
+        with pytest.raises(ConnectionClosedError) as closed:
+            socket.recv(10.0)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1008

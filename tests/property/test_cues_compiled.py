@@ -34,7 +34,7 @@ def differences(found: list[str]) -> list[str]:
 
     def read() -> list[tuple[tuple[int, ...], list[bytes]]]:
         ids = [cue_ids.__wrapped__(text) for text in found]
-        return [(one, [np.asarray(head.cue_logits(one)).tobytes() for head in heads]) for one in ids]
+        return [(one, [np.asarray(head.cue_logits([one])).tobytes() for head in heads]) for one in ids]
 
     compiled_ids = read()
     with pytest.MonkeyPatch().context() as missing:

@@ -24,7 +24,7 @@ PAGES = {
 }
 FILES = [
     path.relative_to(ROOT)
-    for folder in ("src", "evaluation", "training", "tests", "docs", "examples", "corpora")
+    for folder in ("src", "evaluation", "training", "tests", "docs", "examples", "corpora", "deploy")
     for path in (ROOT / folder).rglob("*")
     if "__pycache__" not in path.parts
 ] + [Path(path.name) for path in ROOT.iterdir()]
@@ -54,6 +54,39 @@ FOREIGN = {
     "arch.data.sp500": "the data of another library",
     "CliRunner": "a class of click",
     "cond": "a column of TAQ",
+    "NATS_USER": "a variable of the command nats",
+    "NATS_PASSWORD": "a variable of the command nats",
+    "NATS_TOKEN": "a variable of the command nats",
+    "NATS_CREDS": "a variable of the command nats",
+    "NATS_NKEY": "a variable of the command nats",
+    "NATS_CA": "a variable of the command nats",
+    "NATS_CERT": "a variable of the command nats",
+    "NATS_KEY": "a variable of the command nats",
+    "max_bytes": "a bound of a JetStream stream",
+    "max_payload": "a bound of nats-server",
+    "BRK.B": "a symbol with a dot",
+    "htfi.decisions.SYMBOL.INTERVAL": "a subject of NATS",
+    "PREFIX.deleted": "a subject of NATS",
+    "publish_async": "a method of nats-py",
+    "outputSchema": "a field of MCP",
+    "Origin": "a header of HTTP",
+    "RateLimit": "a header of HTTP",
+    "nbf": "a claim of JWT",
+    "RUN_KEY": "the key that a reader puts in",
+    "process_cpu_seconds_total": "a metric of prometheus_client",
+    "process_resident_memory_bytes": "a metric of prometheus_client",
+    "Open": "a frame's name",
+    "OTEL_EXPORTER_OTLP_HEADERS": "a variable of OpenTelemetry",
+    "promtool": "a program of Prometheus",
+    "Containerfile.dockerignore": "the name that docker looks for",
+    "BASE": "an argument of the image's build",
+    "clouds.minAvailable": "a value of the chart",
+    "networkPolicy.clients": "a value of the chart",
+    "networkPolicy.feeds": "a value of the chart",
+    "hardwareClasses": "a value of the chart",
+    "desk.hardwareClass": "a value of the chart",
+    "clouds.hardwareClass": "a value of the chart",
+    "without_each_item": "an argument of a tool for agents",
     "repeat.py": "the file that the page shows how to add",
 }
 # Words after "Raises" that no class bears.

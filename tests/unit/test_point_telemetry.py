@@ -9,7 +9,7 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.pipeline.point_telemetry import NO_TELEMETRY, MeasuredPoints, PointTelemetry, Stage
 from htfi.telemetry import catalogue
 from htfi.telemetry.metrics import MetricFamily, MetricsRegistry
-from htfi.telemetry.spans import Span, Tracer, parse_traceparent
+from htfi.telemetry.spans import EndedSpan, Tracer, parse_traceparent
 from htfi.wiring.loop import build_loop
 from htfi.wiring.settings import load_settings, override
 from memory_run import ListFeed, MemoryLedger, MemoryOutlet
@@ -98,7 +98,7 @@ def test_no_recorded_byte_depends_on_telemetry() -> None:
 
 
 def test_a_sampled_point_is_a_trace_whose_steps_follow_each_other() -> None:
-    ended: list[Span] = []
+    ended: list[EndedSpan] = []
     registry = MetricsRegistry()
     points = MeasuredPoints(registry, StepClock(), Tracer(ended.append, random.Random(1).getrandbits, 1.0))
     ledger = ran(points)
@@ -116,7 +116,7 @@ def test_a_sampled_point_is_a_trace_whose_steps_follow_each_other() -> None:
 
 
 def test_the_context_of_the_step_in_hand_is_that_of_its_span() -> None:
-    ended: list[Span] = []
+    ended: list[EndedSpan] = []
     points = MeasuredPoints(
         MetricsRegistry(), StepClock(), Tracer(ended.append, random.Random(1).getrandbits, 1.0)
     )

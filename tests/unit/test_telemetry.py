@@ -10,7 +10,7 @@ from htfi.telemetry import catalogue
 from htfi.telemetry.catalogue import METRICS, MetricKind
 from htfi.telemetry.logs import BLANK, MAX_FIELD_CHARS, EventRate, LogEvent, redact, safe_fields
 from htfi.telemetry.metrics import BoundedLabel, MetricsRegistry
-from htfi.telemetry.spans import Span, SpanContext, Tracer, parse_traceparent
+from htfi.telemetry.spans import EndedSpan, SpanContext, Tracer, parse_traceparent
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = "00f067aa0ba902b7"
@@ -50,7 +50,7 @@ def test_the_ratio_of_traces_is_sampled(ratio: float, low: int, high: int) -> No
 
 
 def test_a_child_is_in_its_parents_trace_and_shares_its_sampling() -> None:
-    ended: list[Span] = []
+    ended: list[EndedSpan] = []
     tracer = Tracer(ended.append, random.Random(1).getrandbits, 0.0)
     parent = SpanContext(5, 6, True)
     child = tracer.child(parent)

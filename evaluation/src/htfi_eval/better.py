@@ -38,6 +38,7 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     "service": {
         Better.LOWER: (
             "forecast_p99_ms", "forecast_p99_bare_ms", "stream_lag_p99_ms", "start_s", "page_kb",
+            "quiet_tenant_p99_ratio",
         ),
     },
     "engine": {

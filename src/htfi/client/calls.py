@@ -47,6 +47,12 @@ class Call(msgspec.Struct, Generic[T], frozen=True):
     shape: type[T]
     query: Mapping[str, str | int] = {}
     body: msgspec.Struct | None = None
+    key: str = ""  # of an act: asked again with the same one it is done once
+
+    @property
+    def headers(self) -> dict[str, str]:
+        kind = {"Content-Type": "application/json"} if self.body is not None else {}
+        return kind | ({"Idempotency-Key": self.key} if self.key else {})
 
     @property
     def content(self) -> bytes | None:

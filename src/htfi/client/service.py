@@ -31,7 +31,7 @@ T = TypeVar("T")
 _STREAM = "/v1/stream"
 _SILENCE_S = 60.0  # the service sends something every 15 s
 _WAIT_S = 1.0  # before a stream that broke is opened again
-_JSON = {"Content-Type": "application/json"}
+_NUM_TRIES = 3  # of an act whose answer was lost
 
 
 class Client:
@@ -51,55 +51,55 @@ class Client:
 
     def health(self) -> Health:
         """Whether the service and its run are well."""
-        return self._sent(calls.health())
+        return self.send(calls.health())
 
     def series(self) -> SeriesPage:
         """The series of the run."""
-        return self._sent(calls.series())
+        return self.send(calls.series())
 
     def forecast(self, series: str) -> ForecastBody:
         """The newest released forecast of a series, such as ACME/1d."""
-        return self._sent(calls.forecast(series))
+        return self.send(calls.forecast(series))
 
     def forecasts(self, after: str = "", limit: int = 100) -> ForecastPage:
         """The newest forecast of every series, in order of their names after `after`."""
-        return self._sent(calls.forecasts(after, limit))
+        return self.send(calls.forecasts(after, limit))
 
     def history(self, series: str, before: int | None = None, limit: int = 100) -> ForecastPage:
         """Earlier released forecasts of a series, newest first."""
-        return self._sent(calls.history(series, before, limit))
+        return self.send(calls.history(series, before, limit))
 
     def chart(self, series: str, limit: int = 250) -> ChartBody:
         """Prices, the bands that were forecast for them, and the fan ahead."""
-        return self._sent(calls.chart(series, limit))
+        return self.send(calls.chart(series, limit))
 
     def decisions(self, symbol: str = "", before: int | None = None, limit: int = 100) -> calls.DecisionPage:
         """Lines of decisions.jsonl, newest first; `symbol` may be a series."""
-        return self._sent(calls.decisions(symbol, before, limit))
+        return self.send(calls.decisions(symbol, before, limit))
 
     def decision(self, index: int) -> calls.Json:
         """One line, by its index in the ledger."""
-        return self._sent(calls.decision(index))
+        return self.send(calls.decision(index))
 
     def explanation(self, index: int) -> ExplanationBody:
         """What became of the news in a decision."""
-        return self._sent(calls.explanation(index))
+        return self.send(calls.explanation(index))
 
     def proof(self, index: int, size: int | None = None) -> bytes:
         """That a decision is in the ledger: what `htfi ledger check-proof` takes."""
-        return self._sent(calls.proof(index, size))
+        return self.send(calls.proof(index, size))
 
     def checkpoint(self) -> bytes:
         """The newest signed checkpoint."""
-        return self._sent(calls.checkpoint())
+        return self.send(calls.checkpoint())
 
     def forecast_bars(self, question: ForecastQuestion) -> PostedForecasts:
         """Forecasts of bars that are posted; nothing is recorded."""
-        return self._sent(calls.forecast_bars(question))
+        return self.send(calls.forecast_bars(question))
 
     def scenario(self, question: ScenarioQuestion) -> calls.Json:
         """What headlines, shocks, surprises and stresses would do to the run's series and a book."""
-        return self._sent(calls.scenario(question))
+        return self.send(calls.scenario(question))
 
     def stream(self, first: int | None = None) -> Iterator[StreamedDecision]:
         """Decisions from an index on (without one: from the next), each once and in order, as they are released.
@@ -131,18 +131,19 @@ class Client:
     ) -> None:
         self.close()
 
-    def _sent(self, call: calls.Call[T]) -> T:
-        try:
-            answer = self._http.request(
-                call.method,
-                call.path,
-                params=call.query,
-                content=call.content,
-                headers=_JSON if call.body else None,
-            )
-        except httpx.TransportError as error:
-            raise _unreached(self._http.base_url, error) from error
-        return call.read(answer.status_code, answer.content)
+    def send(self, call: calls.Call[T]) -> T:
+        """The answer to a request of `htfi.client.acts` or `.calls`; an act whose answer is lost is asked for again."""
+        for tries_left in range(_NUM_TRIES if call.key else 1, 0, -1):
+            try:
+                answer = self._http.request(
+                    call.method, call.path, params=call.query, content=call.content, headers=call.headers
+                )
+                return call.read(answer.status_code, answer.content)
+            except httpx.TransportError as error:
+                if tries_left == 1:
+                    raise _unreached(self._http.base_url, error) from error
+                time.sleep(_WAIT_S)
+        raise AssertionError("a request is tried at least once")
 
 
 class AsyncClient:
@@ -162,57 +163,57 @@ class AsyncClient:
 
     async def health(self) -> Health:
         """Whether the service and its run are well."""
-        return await self._sent(calls.health())
+        return await self.send(calls.health())
 
     async def series(self) -> SeriesPage:
         """The series of the run."""
-        return await self._sent(calls.series())
+        return await self.send(calls.series())
 
     async def forecast(self, series: str) -> ForecastBody:
         """The newest released forecast of a series, such as ACME/1d."""
-        return await self._sent(calls.forecast(series))
+        return await self.send(calls.forecast(series))
 
     async def forecasts(self, after: str = "", limit: int = 100) -> ForecastPage:
         """The newest forecast of every series, in order of their names after `after`."""
-        return await self._sent(calls.forecasts(after, limit))
+        return await self.send(calls.forecasts(after, limit))
 
     async def history(self, series: str, before: int | None = None, limit: int = 100) -> ForecastPage:
         """Earlier released forecasts of a series, newest first."""
-        return await self._sent(calls.history(series, before, limit))
+        return await self.send(calls.history(series, before, limit))
 
     async def chart(self, series: str, limit: int = 250) -> ChartBody:
         """Prices, the bands that were forecast for them, and the fan ahead."""
-        return await self._sent(calls.chart(series, limit))
+        return await self.send(calls.chart(series, limit))
 
     async def decisions(
         self, symbol: str = "", before: int | None = None, limit: int = 100
     ) -> calls.DecisionPage:
         """Lines of decisions.jsonl, newest first; `symbol` may be a series."""
-        return await self._sent(calls.decisions(symbol, before, limit))
+        return await self.send(calls.decisions(symbol, before, limit))
 
     async def decision(self, index: int) -> calls.Json:
         """One line, by its index in the ledger."""
-        return await self._sent(calls.decision(index))
+        return await self.send(calls.decision(index))
 
     async def explanation(self, index: int) -> ExplanationBody:
         """What became of the news in a decision."""
-        return await self._sent(calls.explanation(index))
+        return await self.send(calls.explanation(index))
 
     async def proof(self, index: int, size: int | None = None) -> bytes:
         """That a decision is in the ledger: what `htfi ledger check-proof` takes."""
-        return await self._sent(calls.proof(index, size))
+        return await self.send(calls.proof(index, size))
 
     async def checkpoint(self) -> bytes:
         """The newest signed checkpoint."""
-        return await self._sent(calls.checkpoint())
+        return await self.send(calls.checkpoint())
 
     async def forecast_bars(self, question: ForecastQuestion) -> PostedForecasts:
         """Forecasts of bars that are posted; nothing is recorded."""
-        return await self._sent(calls.forecast_bars(question))
+        return await self.send(calls.forecast_bars(question))
 
     async def scenario(self, question: ScenarioQuestion) -> calls.Json:
         """What headlines, shocks, surprises and stresses would do to the run's series and a book."""
-        return await self._sent(calls.scenario(question))
+        return await self.send(calls.scenario(question))
 
     async def stream(self, first: int | None = None) -> AsyncIterator[StreamedDecision]:
         """Decisions from an index on (without one: from the next), each once and in order, as they are released.
@@ -244,18 +245,19 @@ class AsyncClient:
     ) -> None:
         await self.close()
 
-    async def _sent(self, call: calls.Call[T]) -> T:
-        try:
-            answer = await self._http.request(
-                call.method,
-                call.path,
-                params=call.query,
-                content=call.content,
-                headers=_JSON if call.body else None,
-            )
-        except httpx.TransportError as error:
-            raise _unreached(self._http.base_url, error) from error
-        return call.read(answer.status_code, answer.content)
+    async def send(self, call: calls.Call[T]) -> T:
+        """The answer to a request of `htfi.client.acts` or `.calls`; an act whose answer is lost is asked for again."""
+        for tries_left in range(_NUM_TRIES if call.key else 1, 0, -1):
+            try:
+                answer = await self._http.request(
+                    call.method, call.path, params=call.query, content=call.content, headers=call.headers
+                )
+                return call.read(answer.status_code, answer.content)
+            except httpx.TransportError as error:
+                if tries_left == 1:
+                    raise _unreached(self._http.base_url, error) from error
+                await asyncio.sleep(_WAIT_S)
+        raise AssertionError("a request is tried at least once")
 
 
 def _address(url: str) -> httpx.URL:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.automaton import TokenAutomaton
 from htfi.decoding.noise import Doubles
 from htfi.decoding.ports import Ids
 
@@ -45,7 +45,7 @@ class DraftTree:
         self.num_chosen.append((self.num_chosen[parent] if parent >= 0 else 0) + (not forced))
         return len(self.tokens) - 1
 
-    def add_token(self, grammar: CompiledGrammar, start: int, token: int, parent: int) -> int:
+    def add_token(self, grammar: TokenAutomaton, start: int, token: int, parent: int) -> int:
         """Add a node after `parent`; the grammar's state before the tree is `start`. Its number.
 
         The grammar decides whether it was forced and the state after it. Raises IntegrityError if the token is not
@@ -56,7 +56,7 @@ class DraftTree:
         return self.add(token, parent, state, forced=grammar.steps[before].forced >= 0)
 
     def add_with_forced(
-        self, grammar: CompiledGrammar, state: int, token: int, parent: int
+        self, grammar: TokenAutomaton, state: int, token: int, parent: int
     ) -> tuple[int, list[int]]:
         """Add a chosen token after `parent`, where the grammar is in `state`, and the tokens that it forces.
 

@@ -51,6 +51,8 @@ class _FieldReader:
 class CompiledGrammar:
     """States count from `start`; `done` is the last. `max_tokens` bounds the length of any answer."""
 
+    is_flat = True
+
     def __init__(self, grammar: OutputGrammar, vocabulary: Vocabulary) -> None:
         build = _GrammarCompiler(grammar, vocabulary)
         self.start = 0

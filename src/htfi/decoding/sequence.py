@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.automaton import TokenAutomaton
 from htfi.decoding.noise import Keys, noise_keys
 from htfi.decoding.sampling import SamplingParams, SamplingPosition
 from htfi.domain.generation import GenerationRequest
@@ -17,7 +17,7 @@ class TokenizedRequest:
     """A request in token ids. `forced_prefix` is forced by the grammar and read together with the prompt."""
 
     request: GenerationRequest
-    grammar: CompiledGrammar
+    grammar: TokenAutomaton
     prompt: list[int]
     num_shared: int
     forced_prefix: list[int]

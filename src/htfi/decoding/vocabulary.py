@@ -26,6 +26,7 @@ class Vocabulary:
         self.tokenizer = tokenizer
         self.price_ids = _price_ids(tokenizer)
         self.prices = AllowedTokens.of(np.sort(self.price_ids))
+        self._text_or: dict[int | None, AllowedTokens] = {}
         self.bins = PriceBins(len(self.price_ids)) if len(self.price_ids) else None
 
     @property
@@ -67,6 +68,13 @@ class Vocabulary:
         return np.array(
             [token for token in range(self.tokenizer.vocab_size) if self.tokenizer.piece(token)], np.int64
         )
+
+    def text_or(self, end: int | None) -> AllowedTokens:
+        """All plain tokens and one more, such as the token that ends a text."""
+        if end not in self._text_or:
+            more = [] if end is None else [end]
+            self._text_or[end] = AllowedTokens.of(np.union1d(self.text_ids, more).astype(np.int64))
+        return self._text_or[end]
 
     @cached_property
     def word_ids(self) -> Ids:

@@ -62,6 +62,7 @@ _DATA = Patterns("htfi.narrative", "headline_roles.toml", "parts")
 # The first that matches gives the role.
 RULES = tuple((CompanyRole[one["role"]], FilteredPattern(one["pattern"])) for one in _DATA.entries("rules"))
 _RULE_TABLE = PatternTable(rule for _, rule in RULES)
+_ENDS_IN_COMPANY = [rule.text.endswith(r"§\s*$") for _, rule in RULES]
 _RELATED = _DATA.text("related")
 _OPENS_SENTENCE = deferred(rf"^\W*(?:¤(?:,\s*|\s+and\s+|\s*&\s*|['’]?s?\s+{_RELATED}\s+))*§")
 # '…; § said': what stands behind the company, and before it, up to blanks.
@@ -126,9 +127,10 @@ def _ruled_role(sentence: _Sentence, wanted: str) -> CompanyRole:
     """The role that the first rule gives to the company `wanted`, a symbol without its market."""
     masked = _masked(sentence, wanted)
     alone = len(sentence.named) == 1
+    ends_in_company = masked.rstrip().endswith("§")
     for place in _RULE_TABLE.candidates(masked):
         role, rule = RULES[place]
-        if rule.search(masked):
+        if (ends_in_company or not _ENDS_IN_COMPANY[place]) and rule.search(masked):
             return CompanyRole.SUBJECT if alone and role in TWO_COMPANY_ROLES else role
     is_subject = alone or _OPENS_SENTENCE.match(masked) or _opens_clause(masked)
     return CompanyRole.SUBJECT if is_subject else CompanyRole.UNCLEAR

@@ -16,7 +16,7 @@ from htfi.pipeline.view_cache import ReadingTelemetry
 from htfi.telemetry import catalogue
 from htfi.telemetry.logs import NO_LOG, EventLog, LogEvent, LogLevel
 from htfi.telemetry.metrics import OTHER, BoundedLabel, MetricsRegistry
-from htfi.telemetry.spans import Span, SpanContext, Tracer
+from htfi.telemetry.spans import EndedSpan, SpanContext, Tracer
 
 if TYPE_CHECKING:  # the recorder imports this module
     from htfi.pipeline.decided import DecidedSeries
@@ -252,9 +252,11 @@ class MeasuredPoints(PointTelemetry):
         names = tuple(one.decision.id for one in decided[:MAX_NAMED_DECISIONS])
         self._trace = None
         for stage, span_id, start_ns, end_ns in self._stages:
-            tracer.end(Span(stage.value, trace._replace(span_id=span_id), trace.span_id, start_ns, end_ns))
+            tracer.end(
+                EndedSpan(stage.value, trace._replace(span_id=span_id), trace.span_id, start_ns, end_ns)
+            )
         tracer.end(
-            Span(
+            EndedSpan(
                 "decision point", trace, 0, self._began_ns, self._last_ns,
                 {
                     "htfi.as_of_ns": columns.as_of_ns,

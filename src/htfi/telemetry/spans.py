@@ -32,7 +32,7 @@ class SpanContext(NamedTuple):
         return f"00-{self.trace_id:032x}-{self.span_id:016x}-{int(self.is_sampled):02x}"
 
 
-class Span(NamedTuple):
+class EndedSpan(NamedTuple):
     """A span that has ended. `parent_id` is 0 for a trace's first."""
 
     name: str
@@ -44,7 +44,7 @@ class Span(NamedTuple):
     is_remote_parent: bool = False
 
 
-SpanSink = Callable[[Span], None]
+SpanSink = Callable[[EndedSpan], None]
 """Takes an ended span and never waits or raises."""
 
 

@@ -21,6 +21,7 @@ from htfi.pipeline.intake.reorder import LEAP_NS, NO_LEAP_NS
 from htfi.pipeline.intake.source import OrderedSource, RowReader
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.ports import Position, RowQuarantine
+from htfi.wiring.bus import bus_source, is_bus, open_bus_source, stream_name
 from htfi.wiring.market_data import fix_source, is_fix, open_fix_source
 
 STDIN = "-"
@@ -42,7 +43,7 @@ class SourceInfo:
 
 def resolve(paths: Sequence[str], mapping: Path | None = None, **defaults: str) -> list[SourceSpec]:
     """The sources that a command line names, with the mapping's settings: PATH, NAME=PATH, ws://…, http(s)://…,
-    fix://… or '-'.
+    nats://…, kafka://…, fix://… or '-'.
 
     Without paths all sources of the mapping are opened; with paths only those, each with the settings of the
     source that has its name or its file's name. `defaults` fill in what neither states (zone, tolerance …).
@@ -146,6 +147,8 @@ def _open_live(spec: SourceSpec, inbox: Inbox, stdin: int, context: FeedContext)
         return LiveReader(spec, inbox, StdinReceiver(inbox, stdin))
     if is_fix(spec.url):
         return open_fix_source(spec, inbox, context.notify)
+    if is_bus(spec.url):
+        return open_bus_source(spec, inbox, context.notify)
     feed = live_feed(spec)
     return LiveReader(spec, inbox, feed.open_receiver(spec, inbox, context), feed.ROWS())
 
@@ -180,7 +183,9 @@ def _named(text: str, mapped: Sequence[SourceSpec]) -> SourceSpec:
         if alike or spec.name == source_name(text):
             return _at(spec, text)
     return _at(
-        SourceSpec(name="stdin" if text == STDIN else _host(text) if is_address(text) else source_name(text)),
+        SourceSpec(
+            name="stdin" if text == STDIN else _name_at(text) if is_address(text) else source_name(text)
+        ),
         text,
     )
 
@@ -205,6 +210,8 @@ def _complete(spec: SourceSpec, defaults: dict[str, str]) -> SourceSpec:
         )
     if is_fix(spec.url):
         spec = fix_source(spec)
+    elif is_bus(spec.url):
+        spec = bus_source(spec)
     elif spec.url:
         live_feed(spec).check(spec)
     if spec.path:
@@ -242,7 +249,9 @@ def _to_stderr(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def _host(url: str) -> str:
+def _name_at(url: str) -> str:
     if is_fix(url):
         return Path(url).stem
+    if is_bus(url):
+        return stream_name(url)
     return url.split("//", 1)[1].split("/", 1)[0].replace(":", "-") or url

@@ -56,7 +56,7 @@ def record_reading(run: Path, reader: Reader, what: str, clock: Clock | None = N
     Raises: AccessDenied where the rules deny it, which is logged too; InvalidInput, MissingExtra, IntegrityError,
     LedgerUnavailable, DependencyUnavailable.
     """
-    record, owner = _record_of(run)
+    record, owner = record_of_run(run)
     access = open_access(reader.governance)
     key = load_key(reader.key)
     at_ns = (clock or SystemClock()).now_ns()
@@ -85,7 +85,7 @@ def record_reading(run: Path, reader: Reader, what: str, clock: Clock | None = N
 
 def record_readers(run: Path, governance: Path, clock: Clock | None = None) -> RecordReaders:
     """Who may read the record of the run in a folder, and who did. Raises: as `record_reading`, but AccessDenied."""
-    record, owner = _record_of(run)
+    record, owner = record_of_run(run)
     access = open_access(governance)
     at_ns = (clock or SystemClock()).now_ns()
     resource = record_resource(record, owner)
@@ -106,7 +106,7 @@ def record_readers(run: Path, governance: Path, clock: Clock | None = None) -> R
         log.close()
 
 
-def _record_of(run: Path) -> tuple[str, RecordConfig]:
+def record_of_run(run: Path) -> tuple[str, RecordConfig]:
     """The verifier key of a run's ledger, and whose record it is by the settings that its decisions were made under.
 
     Raises: IntegrityError where the settings are not those, InvalidInput, LedgerUnavailable.

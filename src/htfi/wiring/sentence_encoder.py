@@ -165,6 +165,15 @@ class SentenceEncoder:
         inner, _ = self._encoded(text[: _CHARS_PER_TOKEN * self._max_tokens])
         return [self._cls_token, *inner[: self._max_tokens - 2], self._sep_token]
 
+    def num_tokens(self, text: str) -> int:
+        """How many tokens the whole text has, [CLS] and [SEP] included: what `tokens` cuts to the bound."""
+        return len(self._encoded(text)[0]) + 2
+
+    @property
+    def max_tokens(self) -> int:
+        """The bound on the tokens of a text."""
+        return self._max_tokens
+
     def spans(self, text: str) -> NDArray[np.int64]:
         """Where the tokens of `tokens` stand in the text, in characters, [T, 2]; [CLS] and [SEP] at (0, 0)."""
         _, inner = self._encoded(text[: _CHARS_PER_TOKEN * self._max_tokens])

@@ -27,7 +27,7 @@ from htfi.adapters.drafting.channel import (
     pickle_grammar,
 )
 from htfi.adapters.drafting.readiness import READABLE, WRITABLE, wait_until_ready
-from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.automaton import TokenAutomaton
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.strategies.outcomes.tree import NO_ROOM, NUM_WORDS, next_epoch, read_continuation
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
@@ -66,8 +66,8 @@ class WorkerHandle:
     started_s: float
     is_ready: bool = False
     slots: dict[int, DraftSlot] = field(default_factory=dict[int, DraftSlot])  # by sequence
-    grammars: dict[int, tuple[int, CompiledGrammar]] = field(
-        default_factory=dict[int, tuple[int, CompiledGrammar]]
+    grammars: dict[int, tuple[int, TokenAutomaton]] = field(
+        default_factory=dict[int, tuple[int, TokenAutomaton]]
     )
     received: bytes = b""
     behind_since_s: float | None = None

@@ -6,17 +6,26 @@ run that is killed continues from its saved place in this file, without a row lo
 """
 
 import os
+import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from htfi.adapters.feeds.rate_limits import RateLimiter
-from htfi.adapters.feeds.records import CHUNK_BYTES, JsonRows, LineReader, ParsedRows, parse_record
+from htfi.adapters.feeds.records import (
+    CHUNK_BYTES,
+    MAX_ROW_BYTES,
+    JsonRows,
+    LineReader,
+    ParsedRows,
+    parse_record,
+    truncate_row,
+)
 from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError
 from htfi.domain.files import add_checksum, checksum_holds, make_private, open_private
 from htfi.domain.time import Clock
@@ -27,21 +36,41 @@ from htfi.pipeline.intake.spec import SourceSpec
 
 MAX_LINE_BYTES = 8_000_000  # a row of the longest kind, with every character escaped
 _BLOCK_BYTES = 1 << 18
+_FIRST_DELAY_S, _MAX_DELAY_S = 0.1, 30.0
 
 
 class InboxRow(msgspec.Struct, omit_defaults=True):
-    """One row as it came: text, or hexadecimal where it is not UTF-8; its length and digest where it was cut."""
+    """One row as it came: text, or hexadecimal where it is not UTF-8; its length and digest where it was cut.
+
+    A row of a bus has its message's partition and place, and how many rows of that message stand before and follow.
+    """
 
     at: int
     row: str = ""
     hex: str = ""
     num_bytes: int = 0
     sha256: str = ""
+    partition: int = 0
+    place: int = -1
+    before: int = 0
+    more: int = 0
 
     @property
     def content(self) -> bytes:
         content = bytes.fromhex(self.hex) if self.hex else self.row.encode()
         return TruncatedRow.of(content, self.sha256) if self.sha256 else content
+
+
+class RowOrigin(NamedTuple):
+    """The message of a bus that a row came in, as `InboxRow` has it."""
+
+    partition: int = 0
+    place: int = -1
+    before: int = 0
+    more: int = 0
+
+
+NO_ORIGIN = RowOrigin()
 
 
 class Inbox:
@@ -65,13 +94,17 @@ class Inbox:
         newest = max((arrival.at for arrival in self.rows(last_only=True)), default=0)
         self._latest_ns = max(newest, not_before_ns)
 
-    def append(self, rows: Sequence[tuple[bytes, int]]) -> None:
-        """Write rows down, each with its content and its true length. Raises: DependencyUnavailable."""
+    def append(self, rows: Sequence[tuple[bytes, int]], origins: Sequence[RowOrigin] = ()) -> None:
+        """Write rows down, each with its content and its true length, of a bus with their origins too.
+
+        Raises: DependencyUnavailable.
+        """
         with self._lock:
             at = self._now_ns()
             whole = bytearray()
-            for content, num_bytes in rows:
-                whole += add_checksum(self._line(at, content, num_bytes), self.num_bytes + len(whole)) + b"\n"
+            for (content, num_bytes), origin in zip(rows, origins or repeat(NO_ORIGIN), strict=False):
+                line = self._line(at, content, num_bytes, origin)
+                whole += add_checksum(line, self.num_bytes + len(whole)) + b"\n"
             lines = bytes(whole)
             try:
                 while lines:
@@ -81,6 +114,13 @@ class Inbox:
             except OSError as error:
                 raise self._write_error(error) from error
         self.wakeup.set()
+
+    def sync(self) -> None:
+        """All rows are on the disk, whatever happens to the machine. Raises: DependencyUnavailable."""
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            raise self._write_error(error) from error
 
     def state(self) -> tuple[int, int, bool]:
         """Bytes written, a time before which no further row is stamped, and whether none will come at all.
@@ -151,13 +191,13 @@ class Inbox:
         self._latest_ns = max(self._latest_ns, self._clock.now_ns())
         return self._latest_ns
 
-    def _line(self, at: int, content: bytes, num_bytes: int) -> bytes:
+    def _line(self, at: int, content: bytes, num_bytes: int, origin: RowOrigin) -> bytes:
         cut = num_bytes if num_bytes > len(content) else 0
         digest = content.sha256 if isinstance(content, TruncatedRow) else ""
         try:
-            return self._encode(InboxRow(at, row=content.decode(), num_bytes=cut, sha256=digest))
+            return self._encode(InboxRow(at, content.decode(), "", cut, digest, *origin))
         except UnicodeDecodeError:
-            return self._encode(InboxRow(at, hex=content.hex(), num_bytes=cut, sha256=digest))
+            return self._encode(InboxRow(at, "", content.hex(), cut, digest, *origin))
 
     def _truncate_partial_line(self) -> int:
         """Take away a line that a crash left half written; nothing has read it."""
@@ -177,6 +217,28 @@ class Inbox:
         return DependencyUnavailable(
             f"inbox {self.path}: {why}: free some disk space or choose another folder"
         )
+
+
+def reconnect_delay_s(num_failures: int) -> float:
+    """Doubling up to 30 s, each drawn from its upper half, so that many clients do not come back at once."""
+    delay_s = min(_MAX_DELAY_S, _FIRST_DELAY_S * 2 ** min(num_failures, 16))
+    return delay_s * random.uniform(0.5, 1.0)
+
+
+def message_rows(content: bytes) -> list[tuple[bytes, int]]:
+    """The rows of a message, with their true lengths: the parts of a JSON array, or its lines."""
+    if content.lstrip().startswith(b"["):
+        try:
+            parts = [bytes(part) for part in msgspec.json.decode(content, type=list[msgspec.Raw])]
+        except msgspec.DecodeError:
+            parts = content.split(b"\n")
+    else:
+        parts = content.split(b"\n")
+    return [
+        (part if len(part) <= MAX_ROW_BYTES else truncate_row(part), len(part))
+        for part in parts
+        if part.strip()
+    ]
 
 
 class Receiver(Protocol):

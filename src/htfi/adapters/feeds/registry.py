@@ -13,7 +13,7 @@ from htfi.pipeline.intake.source import RowReader
 from htfi.pipeline.intake.spec import SourceSpec
 
 _PACKAGE = __package__
-_FIX = "fix"  # addresses that the adapter for FIX reads
+_ELSEWHERE = ("nats", "nats+tls", "kafka", "kafka+tls", "fix")  # addresses that other adapters read
 
 
 class LiveFeed(Protocol):
@@ -83,7 +83,7 @@ def live_feed(spec: SourceSpec) -> LiveFeed:
         what = f"no feed reads {scheme}:// addresses" if scheme else "the address has no scheme"
         raise InvalidInput(
             f"source '{spec.name}': {what}: begin it with one of "
-            f"{', '.join(f'{known}://' for known in (*FEEDS, _FIX))}, or name a file"
+            f"{', '.join(f'{known}://' for known in (*FEEDS, *_ELSEWHERE))}, or name a file"
         )
     if entry.extra:
         require_extra(f"source '{spec.name}' ({scheme}://)", entry.extra, *entry.libraries)

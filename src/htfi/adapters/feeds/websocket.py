@@ -1,25 +1,22 @@
 """A WebSocket's messages into their inbox: a thread that connects, and again. `LiveReader` starts it."""
 
-import random
 import re
 import threading
 import time
 
-import msgspec
 from websockets.exceptions import ConnectionClosed, InvalidURI, WebSocketException
 from websockets.frames import CloseCode
 from websockets.sync.client import connect
 from websockets.uri import parse_uri
 
-from htfi.adapters.feeds.live import FeedContext, Inbox
-from htfi.adapters.feeds.records import MAX_ROW_BYTES, JsonRows, truncate_row
+from htfi.adapters.feeds.live import FeedContext, Inbox, message_rows, reconnect_delay_s
+from htfi.adapters.feeds.records import JsonRows
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
 from htfi.pipeline.intake.spec import SourceSpec
 
 FIRST_CONNECT_S = 10.0
 _MAX_MESSAGE_BYTES = 16_000_000
 _RECEIVE_S = 0.25
-_FIRST_DELAY_S, _MAX_DELAY_S = 0.1, 30.0
 
 
 ROWS = JsonRows
@@ -76,7 +73,9 @@ class WebSocketReceiver:
                             message = socket.recv(timeout=_RECEIVE_S)
                         except TimeoutError:
                             continue
-                        self._inbox.append(_rows(message))
+                        self._inbox.append(
+                            message_rows(message.encode() if isinstance(message, str) else message)
+                        )
                         num_failures = 0
             except HtfiError as error:
                 self._inbox.finish(error)
@@ -96,12 +95,6 @@ class WebSocketReceiver:
             num_failures += 1
 
 
-def reconnect_delay_s(num_failures: int) -> float:
-    """Doubling up to 30 s, each drawn from its upper half, so that many clients do not come back at once."""
-    delay_s = min(_MAX_DELAY_S, _FIRST_DELAY_S * 2 ** min(num_failures, 16))
-    return delay_s * random.uniform(0.5, 1.0)
-
-
 def _oversized_bytes(error: Exception) -> int:
     """Bytes of the message for whose size we left the connection; 0 where it broke for another reason."""
     sent = error.sent if isinstance(error, ConnectionClosed) else None
@@ -109,20 +102,3 @@ def _oversized_bytes(error: Exception) -> int:
         return 0
     sizes = [int(size) for size in re.findall(r"\d{1,15}", sent.reason)]
     return max(*sizes, _MAX_MESSAGE_BYTES + 1, 0)
-
-
-def _rows(message: str | bytes) -> list[tuple[bytes, int]]:
-    """The rows of a message: the parts of a JSON array, or its lines."""
-    content = message.encode() if isinstance(message, str) else message
-    if content.lstrip().startswith(b"["):
-        try:
-            parts = [bytes(part) for part in msgspec.json.decode(content, type=list[msgspec.Raw])]
-        except msgspec.DecodeError:
-            parts = content.split(b"\n")
-    else:
-        parts = content.split(b"\n")
-    return [
-        (part if len(part) <= MAX_ROW_BYTES else truncate_row(part), len(part))
-        for part in parts
-        if part.strip()
-    ]

@@ -24,7 +24,7 @@ from opentelemetry.trace import SpanKind, TraceFlags
 from htfi.domain.errors import InvalidInput
 from htfi.telemetry import catalogue
 from htfi.telemetry.metrics import Reading
-from htfi.telemetry.spans import Span, SpanContext
+from htfi.telemetry.spans import EndedSpan, SpanContext
 
 MAX_QUEUED_SPANS = 8_192
 _BATCH_SPANS = 512
@@ -67,7 +67,7 @@ class SpanExport:
         )
         self._num_queued = self._num_dropped = 0
 
-    def __call__(self, span: Span) -> None:
+    def __call__(self, span: EndedSpan) -> None:
         if self._num_queued - self._sent.num_taken >= MAX_QUEUED_SPANS:
             self._num_dropped += 1
             return
@@ -98,7 +98,7 @@ class _QueuedSpan:
 
     context = OtelContext(1, 1, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: EndedSpan) -> None:
         self.span = span
 
 
@@ -127,7 +127,7 @@ class _CountedExporter(SpanExporter):
     def shutdown(self) -> None:
         self._inner.shutdown()
 
-    def _readable(self, span: Span) -> ReadableSpan:
+    def _readable(self, span: EndedSpan) -> ReadableSpan:
         parent = None
         if span.parent_id:
             parent = _context(span.context._replace(span_id=span.parent_id), span.is_remote_parent)

@@ -150,7 +150,7 @@ class SqlTenantStore:
             ) from error
 
 
-def open_tenant_store(database: str, folder: Path) -> SqlTenantStore:
+def open_tenant_store(database: str, folder: Path, password: str = "") -> SqlTenantStore:
     """The store at postgresql://…, or in service.db of the folder. Raises: InvalidInput, DependencyUnavailable."""
     if not database:
         return SqlTenantStore(URL.create("sqlite", database=str(folder / "service.db")))
@@ -162,7 +162,7 @@ def open_tenant_store(database: str, folder: Path) -> SqlTenantStore:
         ) from None
     if where.drivername not in ("postgresql", "postgresql+pg8000"):
         raise InvalidInput(f"database: {where.drivername} is not known: write postgresql://USER@HOST/NAME")
-    return SqlTenantStore(where.set(drivername="postgresql+pg8000"))
+    return SqlTenantStore(where.set(drivername="postgresql+pg8000", password=password or where.password))
 
 
 def _engine(where: URL) -> Engine:

@@ -85,6 +85,11 @@ class HuggingFaceTokenizer:
         plain = [index for index in ids if index not in self._special_ids and 0 <= index < self._size]
         return self._tokenizer.decode(plain, skip_special_tokens=False)
 
+    @property
+    def special_tokens(self) -> tuple[str, ...]:
+        """All special tokens, as their vocabulary writes them."""
+        return tuple(self._specials)
+
     def special(self, token: str) -> int | None:
         return self._specials.get(token)
 

@@ -103,6 +103,7 @@ COMMANDS = {
         "Try a model, settings or an expert before it serves.",
     ),
     "serve": ("htfi.apps.cli.serve:command", "Serve a run over HTTP: forecasts, decisions, streams, record."),
+    "publish": ("htfi.apps.cli.publish:command", "Publish a run's decisions on a bus: NATS JetStream."),
     "mcp": ("htfi.apps.cli.mcp:command", "Serve a run to agents: Model Context Protocol."),
     "service": ("htfi.apps.cli.service.command:command", "Tenants of a service: keys, usage."),
     "report": ("htfi.apps.cli.report:command", "Write one HTML page about a run."),

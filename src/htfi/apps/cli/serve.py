@@ -13,6 +13,7 @@ from htfi.domain.errors import InvalidInput, require_extra
 from htfi.wiring.service.run_process import RunPlace, RunProcess
 
 if TYPE_CHECKING:
+    from htfi.wiring.service.language_models import ModelPair
     from htfi.wiring.telemetry import ProcessTelemetry, TelemetryOptions
 
 EPILOG = """\b
@@ -53,6 +54,22 @@ Examples:
     metavar="HOST:PORT",
     help="Where to answer; port 0 takes any.",
 )
+@click.option(
+    "--target",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of the language model that writes; the shipped one by default.",
+)
+@click.option(
+    "--draft",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of the model that drafts for --target; without it none does.",
+)
+@click.option(
+    "--certificate", type=click.Path(path_type=Path, dir_okay=False), help="Chain in PEM: answer by TLS."
+)
+@click.option(
+    "--key", "private_key", type=click.Path(path_type=Path, dir_okay=False), help="Its private key."
+)
 @settings_option
 @pace_option
 @governance_option
@@ -63,6 +80,10 @@ def command(
     service_folder: Path | None,
     folder: Path,
     address: str,
+    target: Path | None,
+    draft: Path | None,
+    certificate: Path | None,
+    private_key: Path | None,
     settings_file: Path | None,
     pace: float | None,
     governance: Path | None,
@@ -74,13 +95,24 @@ def command(
     shows is what the run has recorded and released; what people ask for is left in the run's folder, for the run.
     """
     require_extra("htfi serve", "service", "fastapi", "uvicorn", "httptools", "uvloop")
+    from htfi.wiring.service.language_models import ModelPair, check_language_models
+
+    if draft is not None and target is None:
+        raise InvalidInput("--draft drafts for a --target: name both")
+    pair = ModelPair(*(str(one.resolve()) if one is not None else "" for one in (target, draft)))
+    check_language_models(pair)
     if service_folder is not None:
         if files or follow is not None or governance is not None:
             raise InvalidInput(
                 "--service names runs and governance in its service.toml: leave files, --follow, --governance out"
             )
-        _serve_tenants(service_folder, address, settings_file, pace, telemetry)
+        if (certificate is None) != (private_key is None):
+            raise InvalidInput("--certificate and --key belong together: give both")
+        tls = None if certificate is None or private_key is None else (certificate, private_key)
+        _serve_tenants(service_folder, address, tls, settings_file, pace, telemetry, pair)
         return
+    if certificate is not None or private_key is not None:
+        raise InvalidInput("--certificate and --key are for a service with keys: give --service DIR")
     from htfi.apps.service.server import serve
     from htfi.wiring.service.listening import listen_at
 
@@ -93,20 +125,30 @@ def command(
         if follow is None:
             closing.callback(_started(files, settings_file, pace, served).stop)
         _say_ready(listening, str(served.folder))
-        serve({"": served}, listening, telemetry=opened)
+        serve({"": served}, listening, telemetry=opened, models=pair)
 
 
 def _serve_tenants(
-    folder: Path, address: str, settings_file: Path | None, pace: float | None, telemetry: "TelemetryOptions"
+    folder: Path,
+    address: str,
+    tls: tuple[Path, Path] | None,
+    settings_file: Path | None,
+    pace: float | None,
+    telemetry: "TelemetryOptions",
+    models: "ModelPair",
 ) -> None:
+    from htfi.apps.service.certificate import ServerCertificate
     from htfi.apps.service.server import serve
     from htfi.apps.service.tenants import Tenants
-    from htfi.wiring.service.listening import listen_at
-    from htfi.wiring.service.tenants import open_store, read_service
+    from htfi.wiring.service.listening import check_address, listen_at
+    from htfi.wiring.service.tenants import open_issuers, open_store, read_service
 
     service = read_service(folder)
-    tenants = Tenants(service.config, open_store(service))
-    listening = listen_at(address)
+    store = open_store(service)
+    tenants = Tenants(service.config, store, open_issuers(service))
+    certificate = None if tls is None else ServerCertificate(*tls)
+    listening = listen_at(address, is_open=True)
+    check_address(listening.getsockname()[0], service.config, has_certificate=certificate is not None)
     runs = service.runs()
     with ExitStack() as closing:
         opened = _open_telemetry(telemetry, closing)
@@ -115,8 +157,8 @@ def _serve_tenants(
                 files = [one if one == "sample" else str(folder / one) for one in tenant.files]
                 settings = folder / tenant.settings if tenant.settings else settings_file
                 closing.callback(_started(files, settings, pace, runs[name]).stop)
-        _say_ready(listening, f"{len(runs)} tenants of {folder}")
-        serve(runs, listening, tenants, opened)
+        _say_ready(listening, f"{len(runs)} tenants of {folder}", is_secure=certificate is not None)
+        serve(runs, listening, tenants, opened, certificate, models)
 
 
 def _open_telemetry(options: "TelemetryOptions", closing: ExitStack) -> "ProcessTelemetry":
@@ -140,6 +182,6 @@ def _started(files: Sequence[str], settings: Path | None, pace: float | None, pl
     return RunProcess(arguments, place.folder, lambda line: click.echo(f"htfi: {line}", err=True))
 
 
-def _say_ready(listening: socket.socket, what: str) -> None:
+def _say_ready(listening: socket.socket, what: str, *, is_secure: bool = False) -> None:
     host, port = listening.getsockname()[:2]
-    click.echo(f"htfi: http://{host}:{port} is ready: {what}")
+    click.echo(f"htfi: http{'s' if is_secure else ''}://{host}:{port} is ready: {what}")

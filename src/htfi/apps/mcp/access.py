@@ -68,7 +68,7 @@ def read_keys(file: Path) -> Identify:
         if len(one.sha256) != 64 or set(one.sha256) - set("0123456789abcdef"):
             raise InvalidInput(f"{file}: sha256 of {one.name!r} is not 64 hex digits in lower case")
     if not known:
-        raise InvalidInput(f"{file} holds no key: nobody could ask")
+        raise InvalidInput(f"{file} holds no key: no client could ask")
     callers = [(one.sha256, Caller("", one.name, frozenset(one.scopes))) for one in known]
 
     def identify(token: str) -> Caller | None:

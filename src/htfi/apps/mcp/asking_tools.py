@@ -10,11 +10,11 @@ from pydantic import Field
 
 from htfi.apps.mcp.models import (
     HeadlineReading,
-    InclusionProof,
-    NewsReading,
-    PostedForecasts,
-    ScenarioAnswer,
+    InclusionProofGiven,
+    PostedForecastsGiven,
+    ReadingGiven,
     ScenarioBook,
+    ScenarioGiven,
     ScenarioOutcome,
     ScenarioPosition,
     Stress,
@@ -57,12 +57,12 @@ def asking_tools(run_of: RunOf) -> list[Tool]:
         symbol: Annotated[str | None, Field(max_length=200)] = None,
         interval: Annotated[str | None, Field(max_length=20, description="Such as 1d or 60s.")] = None,
         horizons: Annotated[list[int] | None, Field(max_length=10, description="In bars.")] = None,
-    ) -> PostedForecasts:
+    ) -> PostedForecastsGiven:
         """Forecast prices that you give, apart from the run: nothing is recorded. Policy judges it as any forecast."""
         question = ForecastQuestion(bars, symbol, interval, horizons)
         answer = await (await run_of(context, Scope.ASK)).worker.ask("forecast", question, meter_of(context))
         found = msgspec.json.decode(answer, type=bodies.PostedForecasts)
-        return PostedForecasts(
+        return PostedForecastsGiven(
             items=[shown_forecast(one) for one in found.items],
             withheld=found.withheld,
             notes=found.notes,
@@ -86,7 +86,7 @@ def asking_tools(run_of: RunOf) -> list[Tool]:
         horizon: Annotated[
             int | None, Field(ge=1, le=10_000, description="In bars; one of the run's.")
         ] = None,
-    ) -> ScenarioAnswer:
+    ) -> ScenarioGiven:
         """What headlines, price shocks, macro surprises or past crises would do to each series of the run and to a
         book, beside today's forecast. Each argument is one scenario or more. Nothing is recorded."""
         if not any((headlines, shocks, macro, stresses)):
@@ -152,7 +152,7 @@ def asking_tools(run_of: RunOf) -> list[Tool]:
         size: Annotated[
             int | None, Field(ge=1, le=2**62, description="Of an earlier signed checkpoint; else the newest.")
         ] = None,
-    ) -> InclusionProof:
+    ) -> InclusionProofGiven:
         """Prove that a decision is in the ledger: an RFC 9162 inclusion proof under a signed checkpoint, which anyone
         can check with the ledger's public key alone."""
         record = (await run_of(context, Scope.READ)).record
@@ -160,7 +160,7 @@ def asking_tools(run_of: RunOf) -> list[Tool]:
             await record.ask(lambda reader: reader.inclusion_proof(index, size))
         )
         base64.b64decode(proof["entry"], validate=True)
-        return InclusionProof(**{name: proof[name] for name in InclusionProof.model_fields})
+        return InclusionProofGiven(**{name: proof[name] for name in InclusionProofGiven.model_fields})
 
     return [
         make_tool(forecast_prices, "Forecast given prices"),
@@ -172,10 +172,10 @@ def asking_tools(run_of: RunOf) -> list[Tool]:
     ]
 
 
-def scenario_answer(figures: dict[str, Any]) -> ScenarioAnswer:
+def scenario_answer(figures: dict[str, Any]) -> ScenarioGiven:
     """Of the figures of `htfi scenario --json`."""
     before = {one["series"]: one["quantiles"] for one in figures["positions"]}
-    return ScenarioAnswer(
+    return ScenarioGiven(
         as_of=figures["as_of"],
         interval=figures["interval"],
         horizon=figures["horizon"],
@@ -224,9 +224,9 @@ def _move(shock: PriceShock) -> str:
     return f"{shock.amount:+g}{shock.unit.value}"
 
 
-def _readings(lines: list[dict[str, Any]]) -> list[NewsReading]:
+def _readings(lines: list[dict[str, Any]]) -> list[ReadingGiven]:
     return [
-        NewsReading(
+        ReadingGiven(
             symbol=one["symbol"],
             event=one["event"],
             event_confidence=one["event_confidence"],

@@ -19,7 +19,7 @@ class HorizonForecast(BaseModel):
     high: float = Field(description="Upper end of the 90% band, a price.")
 
 
-class Forecast(BaseModel):
+class ForecastGiven(BaseModel):
     """A released forecast of one series. Prices are in the units of its feed."""
 
     series: str
@@ -38,22 +38,22 @@ class Forecast(BaseModel):
     rationale: Untrusted
 
 
-class ForecastPage(BaseModel):
+class ForecastsGiven(BaseModel):
     """Forecasts in order of their series' names."""
 
-    items: list[Forecast]
+    items: list[ForecastGiven]
     next: str | None = Field(description="Ask again with `after` set to this; null on the last page.")
 
 
-class PostedForecasts(BaseModel):
+class PostedForecastsGiven(BaseModel):
     """Forecasts of prices that were given; nothing is recorded."""
 
-    items: list[Forecast]
+    items: list[ForecastGiven]
     withheld: dict[str, list[str]] = Field(description="Series that policy withholds, with its reasons.")
     notes: list[str] = Field(description="Rows set aside, and why.")
 
 
-class DecisionSummary(BaseModel):
+class DecisionGiven(BaseModel):
     """A decision in one line."""
 
     index: int
@@ -72,35 +72,35 @@ class DecisionSummary(BaseModel):
     amends: str = Field(description="Id of the earlier decision that it takes the place of, or empty.")
 
 
-class DecisionPage(BaseModel):
+class DecisionsGiven(BaseModel):
     """Decisions, newest first."""
 
-    items: list[DecisionSummary]
+    items: list[DecisionGiven]
     next: int | None = Field(description="Ask again with `before` set to this; null where there are no more.")
 
 
 class DecisionDetail(BaseModel):
     """A decision with its forecast, where that was released."""
 
-    decision: DecisionSummary
+    decision: DecisionGiven
     leaf_hash: str = Field(description="RFC 9162 leaf hash of its ledger entry, hex.")
-    forecast: Forecast | None
+    forecast: ForecastGiven | None
     models: dict[str, str] = Field(description="Version of each component that took part.")
     settings_digest: str
 
 
-class ExplanationSection(BaseModel):
+class ExplanationPart(BaseModel):
     """A part of an explanation."""
 
     title: str
     lines: list[Untrusted]
 
 
-class Explanation(BaseModel):
+class ExplanationGiven(BaseModel):
     """What became of the news in a decision: read, set aside, weighed, disputed."""
 
     index: int
-    sections: list[ExplanationSection]
+    sections: list[ExplanationPart]
 
 
 class Driver(BaseModel):
@@ -144,7 +144,7 @@ class NewsItem(BaseModel):
     size_sigmas: float | None
 
 
-class ItemEffect(BaseModel):
+class ItemEffectGiven(BaseModel):
     """What an item did: the forecast with it, less the forecast without it, at the first horizon."""
 
     id: Untrusted
@@ -165,10 +165,10 @@ class Factors(BaseModel):
     considered: list[NewsItem]
     set_aside: list[NewsItem] = Field(description="In quarantine, or reported before.")
     suspicion: Untrusted = Field(description="Why manipulation was suspected; empty where it was not.")
-    effects: list[ItemEffect] | None = Field(description="Null unless `without_each_item` was asked.")
+    effects: list[ItemEffectGiven] | None = Field(description="Null unless `without_each_item` was asked.")
 
 
-class NewsReading(BaseModel):
+class ReadingGiven(BaseModel):
     """What a headline means for one asset."""
 
     symbol: str
@@ -191,7 +191,7 @@ class HeadlineReading(BaseModel):
     """A headline as it is understood; nothing is recorded."""
 
     headline: Untrusted
-    readings: list[NewsReading]
+    readings: list[ReadingGiven]
 
 
 class ScenarioPosition(BaseModel):
@@ -227,7 +227,7 @@ class ScenarioOutcome(BaseModel):
     notes: list[Untrusted]
 
 
-class ScenarioAnswer(BaseModel):
+class ScenarioGiven(BaseModel):
     """Scenarios beside today's forecast; nothing is recorded."""
 
     as_of: str
@@ -269,7 +269,7 @@ class Verification(BaseModel):
     files: list[str] = Field(description="A line for each file beside the ledger that holds.")
 
 
-class InclusionProof(BaseModel):
+class InclusionProofGiven(BaseModel):
     """That an entry is in the ledger under a signed checkpoint: `htfi ledger check-proof` takes it as a file."""
 
     index: int

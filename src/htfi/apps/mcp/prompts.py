@@ -26,7 +26,7 @@ def add_prompts(server: MCPServer[Any]) -> None:
         whom = clean(series, 400) or "every series that list_forecasts gives"
         return (
             f"Write a morning briefing on {whom}.\n"
-            "1. data_catalogue: what is covered, and whether the run goes on.\n"
+            "1. data_catalogue: what is covered, and whether the run is live.\n"
             "2. latest_forecast or list_forecasts: median and 90% band at the first horizon, regime, and how they "
             "differ from the decision before (list_decisions).\n"
             "3. forecast_factors of each decision that news moved: which items, with what weight, what was set aside.\n"

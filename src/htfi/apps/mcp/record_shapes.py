@@ -7,12 +7,12 @@ import msgspec
 
 from htfi.apps.mcp.models import (
     DecisionDetail,
-    DecisionSummary,
+    DecisionGiven,
     Driver,
     Factors,
-    Forecast,
+    ForecastGiven,
     HorizonForecast,
-    ItemEffect,
+    ItemEffectGiven,
     NewsItem,
     View,
 )
@@ -25,9 +25,9 @@ from htfi.library.serving.representations import forecast_of
 from htfi.wiring.service.record import RecordedLine
 
 
-def shown_forecast(body: ForecastBody) -> Forecast:
+def shown_forecast(body: ForecastBody) -> ForecastGiven:
     """A forecast with its rationale marked."""
-    return Forecast(
+    return ForecastGiven(
         series=body.series,
         symbol=body.symbol,
         interval=body.interval,
@@ -45,13 +45,13 @@ def shown_forecast(body: ForecastBody) -> Forecast:
     )
 
 
-def summary(recorded: RecordedLine) -> DecisionSummary:
+def summary(recorded: RecordedLine) -> DecisionGiven:
     """A decision in one line; of what is withheld or deleted what decisions.jsonl shows of it."""
     one = recorded.decision
     if one is None:
         return _summary_of_line(recorded)
     low, high = one.forecast.central_band
-    return DecisionSummary(
+    return DecisionGiven(
         index=recorded.index,
         id=one.id,
         series=one.series,
@@ -67,10 +67,10 @@ def summary(recorded: RecordedLine) -> DecisionSummary:
     )
 
 
-def _summary_of_line(recorded: RecordedLine) -> DecisionSummary:
+def _summary_of_line(recorded: RecordedLine) -> DecisionGiven:
     line: dict[str, Any] = msgspec.json.decode(recorded.line)
     is_deleted = "deleted" in line
-    return DecisionSummary(
+    return DecisionGiven(
         index=recorded.index,
         id=line.get("id", ""),
         series=recorded.series,
@@ -99,7 +99,7 @@ def detail(recorded: RecordedLine) -> DecisionDetail:
     )
 
 
-def factors(index: int, one: Decision, effects: list[ItemEffect] | None) -> Factors:
+def factors(index: int, one: Decision, effects: list[ItemEffectGiven] | None) -> Factors:
     """What a forecast was made of."""
     context = one.news_context
     return Factors(
@@ -124,17 +124,17 @@ def factors(index: int, one: Decision, effects: list[ItemEffect] | None) -> Fact
     )
 
 
-def item_effects(figures: dict[str, Any]) -> list[ItemEffect]:
+def item_effects(figures: dict[str, Any]) -> list[ItemEffectGiven]:
     """Of the worker's answer to an `EffectsQuestion`."""
     levels, with_all = figures["levels"], figures["quantiles"][0]
     middle = levels.index(0.5) if 0.5 in levels else None
     band = tuple(levels.index(level) for level in BAND_LEVELS) if set(BAND_LEVELS) <= set(levels) else None
-    found: list[ItemEffect] = []
+    found: list[ItemEffectGiven] = []
     for item in figures["items"]:
         without = item["quantiles_without"][0]
         widths = [] if band is None else [row[band[1]] - row[band[0]] for row in (with_all, without)]
         found.append(
-            ItemEffect(
+            ItemEffectGiven(
                 id=from_outside(item["id"]),
                 headline=from_outside(item["headline"]),
                 median_moved=None if middle is None else with_all[middle] - without[middle],

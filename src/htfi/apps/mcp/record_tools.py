@@ -12,12 +12,12 @@ from htfi.apps.mcp.models import (
     Catalogue,
     CatalogueSeries,
     DecisionDetail,
-    DecisionPage,
-    Explanation,
-    ExplanationSection,
+    DecisionsGiven,
+    ExplanationGiven,
+    ExplanationPart,
     Factors,
-    Forecast,
-    ForecastPage,
+    ForecastGiven,
+    ForecastsGiven,
 )
 from htfi.apps.mcp.record_shapes import detail, factors, item_effects, shown_forecast, summary
 from htfi.apps.mcp.serving import RunOf, meter_of
@@ -50,7 +50,7 @@ def record_tools(run_of: RunOf) -> list[Tool]:
         that took part, and the settings that shape forecasts. Start here."""
         return await catalogue((await run_of(context, Scope.READ)).record)
 
-    async def latest_forecast(context: Context, series: Series) -> Forecast:
+    async def latest_forecast(context: Context, series: Series) -> ForecastGiven:
         """The newest released forecast of one series: quantiles of the log return and of the price for each horizon,
         the 90% band, the experts' weights, and the rationale."""
         return newest_forecast((await run_of(context, Scope.READ)).record, series)
@@ -59,11 +59,11 @@ def record_tools(run_of: RunOf) -> list[Tool]:
         context: Context,
         after: Annotated[str, Field(max_length=200, description="Series after this name.")] = "",
         limit: Limit = 20,
-    ) -> ForecastPage:
+    ) -> ForecastsGiven:
         """The newest released forecast of every series, a page at a time, in order of the series' names."""
         record = (await run_of(context, Scope.READ)).record
         names = sorted(name for name, one in record.series.items() if one.newest is not None and name > after)
-        return ForecastPage(
+        return ForecastsGiven(
             items=[newest_forecast(record, name) for name in names[:limit]],
             next=names[limit - 1] if len(names) > limit else None,
         )
@@ -73,7 +73,7 @@ def record_tools(run_of: RunOf) -> list[Tool]:
         symbol: Annotated[str, Field(max_length=200, description="Only of this series or symbol.")] = "",
         before: Annotated[int | None, Field(ge=0, le=2**62, description="Entries before this index.")] = None,
         limit: Limit = 20,
-    ) -> DecisionPage:
+    ) -> DecisionsGiven:
         """Decisions, newest first, a page at a time: what was released, and of what policy withheld that it was, and
         why."""
         record = (await run_of(context, Scope.READ)).record
@@ -81,23 +81,23 @@ def record_tools(run_of: RunOf) -> list[Tool]:
         found, older = await record.ask(
             lambda reader: find_before(reader, symbol, stop, limit, is_released=False)
         )
-        return DecisionPage(items=[summary(one) for one in found], next=older)
+        return DecisionsGiven(items=[summary(one) for one in found], next=older)
 
     async def get_decision(context: Context, index: Index) -> DecisionDetail:
         """One decision by its index in the ledger: its forecast where that was released, the versions of the models,
         and the hash of its entry."""
         return detail(await recorded_line((await run_of(context, Scope.READ)).record, index))
 
-    async def explain_decision(context: Context, index: Index) -> Explanation:
+    async def explain_decision(context: Context, index: Index) -> ExplanationGiven:
         """Why a decision is as it is: which news was read, what was set aside and why, what the reading says, what it
         changed in the forecast, and which contradictions were kept. In words, section by section."""
         record = (await run_of(context, Scope.READ)).record
         await _released(record, index)
         found = await record.ask(lambda reader: explanation_of(reader, index))
         sections = [
-            ExplanationSection(title=one.title, lines=[quoting(line) for line in one.lines]) for one in found
+            ExplanationPart(title=one.title, lines=[quoting(line) for line in one.lines]) for one in found
         ]
-        return Explanation(index=index, sections=sections)
+        return ExplanationGiven(index=index, sections=sections)
 
     async def forecast_factors(
         context: Context,
@@ -127,7 +127,7 @@ def record_tools(run_of: RunOf) -> list[Tool]:
     ]
 
 
-def newest_forecast(record: LiveRecord, series: str) -> Forecast:
+def newest_forecast(record: LiveRecord, series: str) -> ForecastGiven:
     """Of a series. Raises: NotFound."""
     known = record.series.get(series)
     if known is None or known.newest is None:

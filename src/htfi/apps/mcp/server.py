@@ -156,13 +156,13 @@ async def serve_stdio(run: ReadableRun) -> None:
         await run.close()
 
 
-class _Line(msgspec.Struct):
+class _RecordedId(msgspec.Struct):
     decision: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
 def _series_of(line: bytes) -> str:
     """Of a released decision; '' of another."""
-    name: str = msgspec.json.decode(line, type=_Line).decision.get("id", "")
+    name: str = msgspec.json.decode(line, type=_RecordedId).decision.get("id", "")
     return name.partition("@")[0]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.staticfiles import StaticFiles
+from starlette.routing import Match, Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from htfi import __version__
@@ -27,6 +28,8 @@ from htfi.apps.service import (
 from htfi.apps.service.callers import NOBODY, caller_of
 from htfi.apps.service.identity import CallerIdentity
 from htfi.apps.service.measuring import measure
+from htfi.apps.service.openai_api import routes as openai_routes
+from htfi.apps.service.openai_api.served_models import ServedModels
 from htfi.apps.service.problems import add_problems, problem
 from htfi.apps.service.record_routes import json_response
 from htfi.apps.service.schema import add_schemas, gives
@@ -34,6 +37,9 @@ from htfi.apps.service.served_run import ServedRun, record_of
 from htfi.apps.service.tenants import Tenants
 from htfi.client.bodies import ANSWERS, QUESTIONS, Health
 from htfi.domain.errors import is_installed
+from htfi.library.serving.answer_turns import AnswerTurns
+from htfi.wiring.service.language_models import SHIPPED_PAIR, ModelPair
+from htfi.wiring.service.reading_rights import ReadingRights
 from htfi.wiring.service.record import is_followed_run_live
 from htfi.wiring.service.run_process import RunPlace
 from htfi.wiring.telemetry import NO_PROCESS_TELEMETRY, ProcessTelemetry
@@ -56,12 +62,16 @@ def create_app(
     places: Mapping[str, RunPlace],
     tenants: Tenants | None = None,
     telemetry: ProcessTelemetry = NO_PROCESS_TELEMETRY,
+    models: ModelPair = SHIPPED_PAIR,
 ) -> FastAPI:
     """The application that serves a run's folder for each tenant; it follows the runs while it is up.
 
-    Without keys, where no tenants are given, there is one: "". `telemetry` counts its requests.
+    Without keys, where no tenants are given, there is one: "". `telemetry` counts its requests; the language models
+    write and embed for every tenant.
     """
-    runs = {tenant: ServedRun(place) for tenant, place in places.items()}
+    turns = AnswerTurns({} if tenants is None else tenants.weights)
+    runs = {tenant: ServedRun(place, tenant, turns) for tenant, place in places.items()}
+    served_models = ServedModels(models)
     names = (*_NAMES, *(() if tenants is None else tenants.config.names))
     agents = _agents(runs, names, has_keys=tenants is not None)
 
@@ -70,12 +80,14 @@ def create_app(
         for run in runs.values():
             run.open()
         if tenants is not None:
+            tenants.rights = {tenant: ReadingRights(place) for tenant, place in places.items()}
             tenants.sizes = lambda: {tenant: run.record.size for tenant, run in runs.items()}
             await tenants.open()
         async with nullcontext() if agents is None else agents.running():
             yield
         for run in runs.values():
             await run.close()
+        await served_models.close()
         if tenants is not None:
             await tenants.close()
 
@@ -87,10 +99,10 @@ def create_app(
         redoc_url=None,
         openapi_url="/v1/openapi.json",
     )
-    app.state.runs = runs
+    app.state.runs, app.state.models = runs, served_models
     app.state.tenants = tenants
     add_problems(app)
-    shapes = [*ANSWERS, *QUESTIONS]
+    shapes = [*ANSWERS, *QUESTIONS, *openai_routes.SHAPES]
     for group in (governance_routes, news_routes, quarantine_routes, order_routes, node_routes):
         shapes += group.SHAPES
         app.include_router(group.readers, prefix="/v1")
@@ -101,6 +113,8 @@ def create_app(
     app.include_router(ask_routes.router, prefix="/v1")
     app.include_router(session_routes.router, prefix="/v1")
     app.include_router(usage_routes.router, prefix="/v1")
+    app.include_router(openai_routes.generating, prefix="/v1")
+    app.include_router(openai_routes.reading, prefix="/v1")
     app.include_router(tiles.router)
     if tenants is not None:
         app.add_middleware(CallerIdentity, tenants=tenants, page_paths=page_paths())
@@ -115,8 +129,18 @@ def create_app(
     if agents is not None:
         app.router.routes.extend(agents.routes)
     measure(app, runs, telemetry)
-    app.mount("/", GZipMiddleware(StaticFiles(packages=[("htfi.apps.service", "page")], html=True)))
+    page = GZipMiddleware(StaticFiles(packages=[("htfi.apps.service", "page")], html=True))
+    app.router.routes.append(_PageFiles("/", page))
     return app
+
+
+class _PageFiles(Mount):
+    """Every path but those of the API: a method that one of these does not take is said to be that."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if scope["type"] == "http" and scope["path"].startswith("/v1/"):
+            return Match.NONE, {}
+        return super().matches(scope)
 
 
 def _agents(runs: Mapping[str, ServedRun], names: Sequence[str], *, has_keys: bool) -> "MountedServer | None":

@@ -1,11 +1,28 @@
 """Who asks: a tenant's caller with scopes, which a request carries from the moment it is identified."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 
 from starlette.requests import HTTPConnection
 
 from htfi.domain.errors import AccessDenied
 from htfi.library.serving.callers import LOCAL, NOBODY, Caller, Scope
+
+
+class Unidentified(AccessDenied):
+    """What a request brings identifies nobody."""
+
+    status = HTTPStatus.UNAUTHORIZED
+
+
+class TooManyAttempts(AccessDenied):
+    """An address has given too many wrong keys."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+
+    def __init__(self, why: str, wait_ns: int) -> None:
+        super().__init__(why)
+        self.wait_ns = wait_ns
 
 
 def caller_of(connection: HTTPConnection) -> Caller:
@@ -22,6 +39,9 @@ def needs(scope: Scope) -> Callable[[HTTPConnection], None]:
     def check(connection: HTTPConnection) -> None:
         caller = caller_of(connection)
         if scope not in caller.scopes:
-            raise AccessDenied(f"{caller.name} of tenant {caller.tenant!r} has not the scope {scope!r}")
+            why = f": {caller.refusal}" if caller.refusal else ""
+            raise AccessDenied(
+                f"{caller.name} of tenant {caller.tenant!r} has not the scope {scope.value!r}{why}"
+            )
 
     return check

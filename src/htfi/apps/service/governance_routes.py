@@ -1,7 +1,7 @@
 """Governance over HTTP: limits, breakers and stops in force; what waits for people, and their answers."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -12,6 +12,16 @@ from htfi.apps.service.callers import Scope, needs
 from htfi.apps.service.schema import gives, gives_act, takes
 from htfi.apps.service.served_run import run_of
 from htfi.apps.service.tags import tagged_response
+from htfi.client.governance_bodies import (
+    AnswerBody,
+    AnswerQuestion,
+    ControlAnswer,
+    DelegateQuestion,
+    QuestionBody,
+    QuestionPage,
+    ReenableQuestion,
+    StopQuestion,
+)
 from htfi.domain.time import format_ns
 from htfi.governance.checkpoints.requests import AnswerKind
 from htfi.wiring.approvals import GivenAnswer, ListedQuestion, find_question, give_answer, list_questions
@@ -30,89 +40,6 @@ MAX_PAGE = 500
 
 readers = APIRouter(dependencies=[Depends(needs(Scope.READ))])
 router = APIRouter(dependencies=[Depends(needs(Scope.ACT))])
-
-
-class StopQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Release nothing of a scope: firm, desk:NAME, model:NAME or series:SYMBOL[/interval]."""
-
-    why: str
-    by: str = ""
-    scope: str = "firm"
-
-
-class ReenableQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """End the stops of a scope and close its breakers, or the one of a name. `signed` is a person's signed request."""
-
-    why: str
-    by: str = ""
-    scope: str = "firm"
-    breaker: str = ""
-    signed: str = ""
-
-
-class AnswerQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A person's answer; `seen` are 8 digits or more of the digest of what was shown."""
-
-    seen: str
-    why: str = ""
-    by: str = ""
-    signed: str = ""
-
-
-class DelegateQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The same, handing the decision to another person."""
-
-    seen: str
-    to: str
-    why: str
-    by: str = ""
-    signed: str = ""
-
-
-class ControlAnswer(msgspec.Struct, frozen=True):
-    """What became of a stop or its end: the run has logged it, or when it will. `detail` says it in words."""
-
-    outcome: str
-    scope: str
-    detail: str
-
-
-class QuestionBody(msgspec.Struct, frozen=True):
-    """A decision that waits for people, or has waited. Times are UTC."""
-
-    number: int
-    decision: str
-    symbol: str
-    phase: str
-    is_final: bool
-    is_escalated: bool
-    asked: str
-    deadline: str
-    on_deadline: str
-    num_approvals: int
-    approvers: list[str]
-    num_waiting_answers: int
-    reasons: list[str]
-    digest: str
-    text: str
-    steps: list[dict[str, Any]]
-
-
-class QuestionPage(msgspec.Struct, frozen=True):
-    """Questions, oldest first; `next` is the number to ask for those after, None on the last page."""
-
-    items: list[QuestionBody]
-    next: int | None
-
-
-class AnswerBody(msgspec.Struct, frozen=True):
-    """What an answer came to. Unless it `is_recorded`, it is what is expected of the run."""
-
-    decision: str
-    step: str
-    by: str
-    is_recorded: bool
-    detail: str
 
 
 SHAPES = (

@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from htfi.apps.service.callers import NOBODY, Caller
+from htfi.apps.service.callers import NOBODY, Caller, TooManyAttempts
 from htfi.apps.service.metering import Meter
 from htfi.apps.service.problems import problem
-from htfi.apps.service.tenants import Tenants, TooManyAttempts
+from htfi.apps.service.tenants import Tenants
 from htfi.domain.errors import AccessDenied
 from htfi.domain.time import NS_PER_S
 from htfi.tenancy.accounts import Refusal, UsageAccount, retry_after_s
 
 COOKIE, SECURE_COOKIE = "htfi_session", "__Host-htfi_session"
 SUBPROTOCOL, KEY_SUBPROTOCOL = "htfi", "htfi.key."
-SESSION_PATH, HEALTH_PATH = "/v1/session", "/v1/health"
+SESSION_PATH, HEALTH_PATH, STREAM_PATH = "/v1/session", "/v1/health", "/v1/stream"
 _OPEN_PATHS = frozenset({"/v1/openapi.json"})
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="htfi"'}
@@ -36,6 +36,7 @@ class Credentials(NamedTuple):
     origin: str = ""
     host: str = ""
     fetch_site: str = ""
+    is_stream: bool = False  # that the client would read events
 
 
 class CallerIdentity:
@@ -60,9 +61,7 @@ class CallerIdentity:
         now_ns = time.time_ns()
         try:
             given = credentials_of(scope)
-            if given.bearer is not None:
-                await self._tenants.look_for(given.bearer)
-            caller = self._identified(scope, given, method, now_ns)
+            caller = await self._identified(scope, given, method, now_ns)
         except AccessDenied as denied:
             if path != HEALTH_PATH:
                 await _refuse(denied, scope, receive, send)
@@ -76,15 +75,20 @@ class CallerIdentity:
         if refusal is not None:
             await _refuse_over_quota(refusal, account, now_ns, scope, receive, send)
             return
+        caller = self._tenants.within_rights(caller)
         scope["caller"], scope["meter"] = caller, Meter(accounts, caller)
         if scope["type"] == "websocket":
-            await self._app(scope, receive, _accepting(send) if given.is_subprotocol else send)
+            sending = _accepting(send) if given.is_subprotocol else send
+            await self._tenants.held.run(self._app, caller, scope, receive, sending)
+        elif path == STREAM_PATH or given.is_stream:
+            counting = _counting(send, account, now_ns)
+            await self._tenants.held.run(self._app, caller, scope, receive, counting)
         else:
             await self._app(scope, receive, _counting(send, account, now_ns))
 
-    def _identified(self, scope: Scope, given: Credentials, method: str, now_ns: int) -> Caller:
+    async def _identified(self, scope: Scope, given: Credentials, method: str, now_ns: int) -> Caller:
         if given.bearer is not None:
-            return self._tenants.caller_of(given.bearer, address_of(scope), now_ns)
+            return await self._tenants.identify(given.bearer, address_of(scope), now_ns)
         if given.cookie is None:
             raise AccessDenied("say who asks: Authorization: Bearer KEY (docs/tenants.md)")
         check_same_site(given, method, scope["type"] == "websocket")
@@ -99,7 +103,7 @@ def credentials_of(scope: Scope) -> Credentials:
     """Raises: AccessDenied where they are ambiguous or of another kind."""
     bearer: str | None = None
     cookie: str | None = None
-    is_subprotocol = False
+    is_subprotocol = is_stream = False
     origin = host = fetch_site = ""
     name = SECURE_COOKIE if scope["scheme"] in ("https", "wss") else COOKIE
     for header, value in scope["headers"]:
@@ -119,12 +123,14 @@ def credentials_of(scope: Scope) -> Credentials:
             host = value.decode("latin-1")
         elif header == b"sec-fetch-site":
             fetch_site = value.decode("latin-1")
+        elif header == b"accept":
+            is_stream = b"text/event-stream" in value
     if bearer is None and scope["type"] == "websocket":
         offered: list[str] = scope.get("subprotocols", [])
         keys = [one.removeprefix(KEY_SUBPROTOCOL) for one in offered if one.startswith(KEY_SUBPROTOCOL)]
         if len(keys) == 1:
             bearer, is_subprotocol = keys[0], True
-    return Credentials(bearer, cookie, is_subprotocol, origin, host, fetch_site)
+    return Credentials(bearer, cookie, is_subprotocol, origin, host, fetch_site, is_stream)
 
 
 def check_same_site(given: Credentials, method: str, is_websocket: bool) -> None:

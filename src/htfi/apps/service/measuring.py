@@ -16,7 +16,7 @@ from htfi.domain.errors import AccessDenied, HtfiError, MissingExtra
 from htfi.telemetry import catalogue
 from htfi.telemetry.logs import LogEvent, LogLevel
 from htfi.telemetry.metrics import OTHER, Reading
-from htfi.telemetry.spans import Span, SpanContext, parse_traceparent
+from htfi.telemetry.spans import EndedSpan, SpanContext, parse_traceparent
 from htfi.wiring.service.record import ledger_size
 from htfi.wiring.telemetry import METRICS_PATH, ProcessTelemetry
 
@@ -99,7 +99,7 @@ class RequestMeasures:
         if trace is not None and self.telemetry.tracer is not None:
             own, parent = trace
             self.telemetry.tracer.end(
-                Span(
+                EndedSpan(
                     f"{method} {route}", own, 0 if parent is None else parent.span_id, began_ns, ended_ns,
                     {"http.route": route, "http.request.method": method, "http.response.status_code": status},
                     is_remote_parent=parent is not None,

@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from htfi.apps.service.acts import IdempotencyKey, perform
@@ -12,35 +11,16 @@ from htfi.apps.service.problems import NotFound
 from htfi.apps.service.schema import gives, gives_act, takes
 from htfi.apps.service.served_run import run_of
 from htfi.apps.service.tags import tagged_response
+from htfi.client.news_bodies import NewsPage, NewsReceipt, NewsSubmission
 from htfi.domain.errors import InvalidInput
 from htfi.wiring.request_token import RequestToken
-from htfi.wiring.service.submitted_news import PostedItemBody, SubmittedBody, SubmittedItem
+from htfi.wiring.service.submitted_news import PostedItemBody
 
 MAX_PAGE = 500
 MAX_ITEMS = 100  # of one request
 
 readers = APIRouter(dependencies=[Depends(needs(Scope.READ))])
 router = APIRouter(dependencies=[Depends(needs(Scope.NEWS))])
-
-
-class NewsSubmission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Items for the run, at most 100."""
-
-    items: list[SubmittedItem]
-
-
-class NewsReceipt(msgspec.Struct, frozen=True):
-    """What became of each item at once, in order, and when the run takes those that were accepted."""
-
-    items: list[SubmittedBody]
-    detail: str
-
-
-class NewsPage(msgspec.Struct, frozen=True):
-    """Posted items, newest first; `next` is the number to ask for those before, None on the last page."""
-
-    items: list[PostedItemBody]
-    next: int | None
 
 
 SHAPES = (NewsSubmission, NewsReceipt, NewsPage, PostedItemBody)

@@ -8,6 +8,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from htfi.apps.service.openai_errors import error_response, is_openai_path
 from htfi.domain.errors import (
     AccessDenied,
     DependencyUnavailable,
@@ -53,7 +54,9 @@ _STATUS = {
 def problem(
     status: int, detail: str, *, instance: str = "", headers: dict[str, str] | None = None
 ) -> JSONResponse:
-    """One problem as a response."""
+    """One problem as a response; on a path of OpenAI's form an error of that form."""
+    if is_openai_path(instance):
+        return error_response(status, detail, headers)
     content = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
     if instance:
         content["instance"] = instance
@@ -74,6 +77,8 @@ def add_problems(app: FastAPI) -> None:
 
     async def of_ours(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HtfiError)
+        if is_openai_path(request.url.path):
+            return error_response(status_of(error), error)
         return problem(status_of(error), str(error), instance=request.url.path)
 
     async def of_http(request: Request, error: Exception) -> JSONResponse:

@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from htfi.apps.service.acts import IdempotencyKey, perform, requester_of
@@ -11,7 +10,17 @@ from htfi.apps.service.callers import Scope, needs
 from htfi.apps.service.schema import gives, gives_act, takes
 from htfi.apps.service.served_run import run_of
 from htfi.apps.service.tags import tagged_response
-from htfi.domain.news import ScreeningFinding
+from htfi.client.governance_bodies import (
+    AdmissionBody,
+    AdmissionQuestion,
+    ClearedBody,
+    ClearingBody,
+    ClearingQuestion,
+    QuarantineBody,
+    QuarantinePage,
+    SuspectedBody,
+    SuspicionBody,
+)
 from htfi.domain.time import format_ns
 from htfi.wiring.quarantine import QuarantinedItem, admit, find_quarantined, list_quarantined
 from htfi.wiring.request_token import RequestToken
@@ -21,95 +30,6 @@ MAX_PAGE = 500
 
 readers = APIRouter(dependencies=[Depends(needs(Scope.READ))])
 router = APIRouter(dependencies=[Depends(needs(Scope.ACT))])
-
-
-class AdmissionQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who admits an item and why. `signed` is a person's signed request, where the governance folder has people."""
-
-    why: str
-    by: str = ""
-    signed: str = ""
-
-
-class ClearingQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who ends a suspicion and why: of a symbol, or of everything."""
-
-    why: str
-    by: str = ""
-    symbol: str = ""
-    signed: str = ""
-
-
-class QuarantineBody(msgspec.Struct, frozen=True):
-    """An item that is held back. `headline` and `body` are cleaned; `as_it_came` is untrusted text, to show as data.
-
-    `status` is held, asked (a person has admitted it, the run has not taken it yet) or released.
-    """
-
-    number: int
-    id: str
-    status: str
-    source: str
-    publisher: str
-    symbols: list[str]
-    arrived: str
-    headline: str
-    body: str
-    as_it_came: dict[str, str]
-    findings: list[ScreeningFinding]
-    admitted_by: str
-    admitted_for: str
-    entered: str  # when it entered the run, in the run's time
-
-
-class QuarantinePage(msgspec.Struct, frozen=True):
-    """Items, newest first; `next` is the number to ask for those before, None on the last page."""
-
-    items: list[QuarantineBody]
-    next: int | None
-
-
-class AdmissionBody(msgspec.Struct, frozen=True):
-    """An item that a person has admitted, and when it enters the run."""
-
-    number: int
-    id: str
-    by: str
-    detail: str
-
-
-class SuspectedBody(msgspec.Struct, frozen=True):
-    """A symbol that is or was suspected at its newest decision, and how many decisions were made so."""
-
-    symbol: str
-    why: str
-    as_of: str
-    num_decisions: int
-
-
-class ClearedBody(msgspec.Struct, frozen=True):
-    """A person's word that ends a suspicion; `took_effect` in the run's time, None: not yet."""
-
-    symbol: str  # empty: of everything
-    by: str
-    why: str
-    took_effect: str | None
-
-
-class SuspicionBody(msgspec.Struct, frozen=True):
-    """What is suspected of manipulation, what was, and what people have cleared, the newest first."""
-
-    current: list[SuspectedBody]
-    past: list[SuspectedBody]
-    cleared: list[ClearedBody]
-
-
-class ClearingBody(msgspec.Struct, frozen=True):
-    """A suspicion that a person ends, and when that takes effect."""
-
-    symbol: str
-    by: str
-    detail: str
 
 
 SHAPES = (

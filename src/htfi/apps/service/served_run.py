@@ -5,6 +5,7 @@ from starlette.requests import HTTPConnection
 from htfi.apps.service.bounded_threads import BoundedThreads
 from htfi.apps.service.callers import caller_of
 from htfi.domain.errors import NotFound
+from htfi.library.serving.answer_turns import AnswerTurns
 from htfi.library.serving.run import ReadableRun
 from htfi.wiring.service.answered_requests import AnsweredRequests
 from htfi.wiring.service.live_record import LiveRecord
@@ -20,9 +21,9 @@ _MAX_WAITING = 64
 class ServedRun(ReadableRun):
     """One run's folder, while the service is up, with what people ask of it."""
 
-    def __init__(self, place: RunPlace) -> None:
+    def __init__(self, place: RunPlace, tenant: str = "", turns: AnswerTurns | None = None) -> None:
         folder = place.folder
-        super().__init__(folder)
+        super().__init__(folder, tenant, turns)
         self.governance = place.governance
         self.files = BoundedThreads("files", _NUM_READERS, _MAX_WAITING)
         self.acts = BoundedThreads("acts", _NUM_ACTING, _MAX_WAITING)

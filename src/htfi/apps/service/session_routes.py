@@ -41,7 +41,7 @@ async def begin_session(request: Request) -> Response:
     if given.origin or given.fetch_site:
         check_same_site(given, "POST", False)
     body, now_ns = await read_body(request, GivenKey), time.time_ns()
-    caller = tenants.caller_of(body.key, address_of(request.scope), now_ns)
+    caller = await tenants.identify(body.key, address_of(request.scope), now_ns)
     secret = tenants.begin_session(caller, now_ns)
     answer = json_response(SessionBody(caller.tenant, caller.name, sorted(caller.scopes)))
     is_secure = request.url.scheme == "https"

@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from htfi.decoding.automaton import TokenAutomaton
 from htfi.decoding.draft_tree import DraftTree
-from htfi.decoding.grammar import CompiledGrammar
 from htfi.decoding.noise import Keys, token_counters
 from htfi.decoding.ports import Floats, Ids
 from htfi.decoding.sampling import SamplingPosition, sample_positions
@@ -67,11 +67,16 @@ class ChainDraftingNetwork(Protocol):
         ...
 
 
-def flatten_grammar(grammar: CompiledGrammar) -> FlatGrammar:
+def flatten_grammar(grammar: TokenAutomaton) -> FlatGrammar:
     leads = [grammar.transitions(state) for state in range(len(grammar.steps))]
     begins = np.cumsum([0, *(len(ids) for ids, _ in leads), 0])  # the last state allows nothing
     tokens = np.concatenate([ids for ids, _ in leads])
     return FlatGrammar(begins, tokens, np.concatenate([nexts for _, nexts in leads]), token_counters(tokens))
+
+
+def _fits_one_call(sequence: SequenceState) -> bool:
+    """The network samples from all allowed tokens, and reads the grammar as arrays."""
+    return sequence.tokenized.grammar.is_flat and not sequence.tokenized.sampling.truncates
 
 
 _MAX_FORCED_TOKENS = 8  # forced tokens that one chain may hold beside its chosen ones
@@ -106,13 +111,13 @@ class ChainStrategy:
     def __init__(self, sessions: KVSessions) -> None:
         self._rows = DraftKVRows(sessions)
         self._chaining = sessions.network if isinstance(sessions.network, ChainDraftingNetwork) else None
-        self._flat: WeakKeyDictionary[CompiledGrammar, FlatGrammar] = WeakKeyDictionary()
+        self._flat: WeakKeyDictionary[TokenAutomaton, FlatGrammar] = WeakKeyDictionary()
 
     def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         trees = [DraftTree() for _ in sequences]
         asked = [at for at, length in enumerate(lengths) if length > 0 and not sequences[at].is_done]
         if self._chaining is not None:
-            whole = [at for at in asked if not sequences[at].tokenized.sampling.truncates]
+            whole = [at for at in asked if _fits_one_call(sequences[at])]
             for at in whole:
                 trees[at] = self._draft_in_one_call(sequences[at], lengths[at], self._chaining)
             asked = [at for at in asked if at not in whole]
@@ -181,7 +186,7 @@ class ChainStrategy:
             state = after
         return tree
 
-    def _flat_form(self, grammar: CompiledGrammar) -> FlatGrammar:
+    def _flat_form(self, grammar: TokenAutomaton) -> FlatGrammar:
         flat = self._flat.get(grammar)
         if flat is None:
             flat = self._flat[grammar] = flatten_grammar(grammar)

@@ -17,6 +17,9 @@ class Caller:
     scopes: frozenset[Scope]
     key: str = ""
     person: str = ""
+    is_by_token: bool = False
+    until_ns: int | None = None  # UTC, of a token
+    refusal: str = ""  # why scopes that the key has are withheld
 
 
 LOCAL = Caller("", "local user", frozenset(Scope))

@@ -7,6 +7,7 @@ those who read, and none can hold the worker for ever.
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ import msgspec
 from htfi.client.bodies import ForecastQuestion, PostedForecasts, ScenarioQuestion
 from htfi.domain import errors
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput, ServiceBusy, TooLong
+from htfi.library.serving.answer_turns import AnswerTurns
 from htfi.library.serving.record_questions import (
     EffectsQuestion,
     HeadlineQuestion,
@@ -31,6 +33,7 @@ from htfi.library.serving.representations import forecast_of_decision
 
 MAX_WAITING = 16
 ANSWER_S = 60.0
+_NICENESS = 5  # those who read, and the run, come first
 _HEAD = 8  # bytes of a frame's length
 _MAX_FRAME = 256 << 20
 
@@ -63,8 +66,13 @@ class WorkerFailed(DependencyUnavailable):
 class AnswerProcess:
     """The worker of a service; belongs to its event loop."""
 
-    def __init__(self, folder: Path, answer_s: float = ANSWER_S) -> None:
+    def __init__(
+        self, folder: Path, tenant: str = "", turns: AnswerTurns | None = None, answer_s: float = ANSWER_S
+    ) -> None:
         self._folder, self._answer_s = folder, answer_s
+        self._tenant, self._turns = tenant, turns or AnswerTurns()
+        self._deadline: asyncio.Timeout | None = None
+        self._left_s = answer_s
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
         self.num_waiting = 0  # questions, the one in hand among them
@@ -80,7 +88,7 @@ class AnswerProcess:
         question = msgspec.json.encode(_Question(kind, msgspec.Raw(msgspec.json.encode(body))))
         self.num_waiting += 1
         try:
-            async with self._turn:
+            async with self._turn, self._turns.turn(self._tenant, self):
                 answer = await self._answer(question)
                 if meter is not None:
                     meter.add(cpu_s=answer.cpu_s)
@@ -89,6 +97,23 @@ class AnswerProcess:
         if answer.problem:
             raise _error_kind(answer.kind)(answer.problem)
         return bytes(answer.body)
+
+    def pause(self) -> None:
+        """Stop the process until `resume`; the time counts for nothing."""
+        self._signal(signal.SIGSTOP)
+        if self._deadline is not None:
+            self._left_s = (self._deadline.when() or 0.0) - asyncio.get_running_loop().time()
+            self._deadline.reschedule(None)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+        if self._deadline is not None:
+            self._deadline.reschedule(asyncio.get_running_loop().time() + max(self._left_s, 0.0))
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(number)
 
     async def close(self) -> None:
         """End the process, if there is one."""
@@ -103,7 +128,7 @@ class AnswerProcess:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            async with asyncio.timeout(self._answer_s):
+            async with asyncio.timeout(self._answer_s) as self._deadline:
                 process.stdin.write(len(question).to_bytes(_HEAD, "big") + question)
                 await process.stdin.drain()
                 num = int.from_bytes(await process.stdout.readexactly(_HEAD), "big")
@@ -117,6 +142,9 @@ class AnswerProcess:
         except asyncio.CancelledError:
             await self.close()  # its answer would be taken for the next one's
             raise
+        finally:
+            self._deadline = None
+            self._signal(signal.SIGCONT)  # it may have been paused when its answer was there already
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
@@ -196,5 +224,6 @@ def _work(folder: Path, questions: BinaryIO, answers: BinaryIO) -> None:
 if __name__ == "__main__":
     pipe = os.dup(1)
     os.dup2(2, 1)  # what a library prints is no answer
+    os.nice(_NICENESS)
     with os.fdopen(pipe, "wb") as own:
         _work(Path(sys.argv[1]), sys.stdin.buffer, own)

@@ -23,6 +23,9 @@ _DATA = Patterns("htfi.narrative.calendar", "patterns.toml", "headlines")
 NUMBER = _DATA.text("number")
 _PERCENT = _DATA.text("percent")
 _STEP = _DATA.filtered("step")
+_NUMBER_OF_STEP = re.compile(
+    r"\d|quarter|half|full|whole|one|two"
+)  # each step has one: sooner found than none is
 _LEVEL = _DATA.compiled("level")
 _PERCENTS = re.compile(rf"(?P<sign>[-+])?(?P<value>{NUMBER}) ?{_PERCENT}")
 _JOBS = _DATA.compiled("jobs")
@@ -69,6 +72,8 @@ def parse_number(text: str) -> float | None:
 def rate_steps_bp(text: str) -> list[HeadlineFigure]:
     """Sizes of steps in basis points, in plain letters."""
     found: list[HeadlineFigure] = []
+    if _NUMBER_OF_STEP.search(text) is None:
+        return found
     for match in _STEP.finditer(text):
         value: float | None
         if match["bp"]:

@@ -3,7 +3,8 @@
 try:
     from htfi.narrative.encoding import cues_core as cues
     from htfi.narrative.encoding import linking_core as linking
+    from htfi.narrative.encoding import products_core as products
 except ImportError:
-    cues = linking = None
+    cues = linking = products = None
 
-__all__ = ["cues", "linking"]
+__all__ = ["cues", "linking", "products"]

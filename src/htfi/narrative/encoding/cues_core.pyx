@@ -202,8 +202,16 @@ cdef bint starts_with(const char *text, bytes word) noexcept:
     return True
 
 
-def weigh(const uint32_t[::1] hashes, const float[:, ::1] weights, tuple words, float[::1] out):
-    """As `Head.cue_logits`, into `out`: the sum of the weights of known words, by the root of their number."""
+def weigh(const uint32_t[::1] hashes, const float[:, ::1] weights, list texts, float[:, ::1] out):
+    """As `Head.cue_logits`, of each text into a row of `out` [n, labels]: the sum of the weights of its known words, by
+    the root of their number.
+    """
+    cdef Py_ssize_t text
+    for text in range(out.shape[0]):
+        weigh_text(hashes, weights, <tuple?> texts[text], &out[text, 0])
+
+
+cdef int weigh_text(const uint32_t[::1] hashes, const float[:, ::1] weights, tuple words, float *out) except -1:
     cdef Py_ssize_t num_hashes = hashes.shape[0], num_labels = weights.shape[1], low, high, middle, label
     cdef uint32_t wanted
     cdef int num = 0
@@ -231,6 +239,7 @@ def weigh(const uint32_t[::1] hashes, const float[:, ::1] weights, tuple words, 
     root = <float>sqrt(<double>(num if num > 1 else 1))
     for label in range(num_labels):
         out[label] = out[label] / root
+    return 0
 
 
 def are_small(const float[:, ::1] rows):

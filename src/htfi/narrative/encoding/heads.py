@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.files import write_atomically
 from htfi.narrative.encoding import compiled
+from htfi.narrative.encoding.products import row_products, token_products
 
 Floats = NDArray[np.float32]
 
@@ -121,22 +122,23 @@ class Head:
         rows = (
             _head_logits(points, states, self.token_weights, self.token_biases, self.weights) + self.bias
         ).astype(np.float64)
-        for place, of_text in enumerate(words):
-            rows[place] += self.cue_logits(of_text)
+        rows += self.cue_logits(words)
         return softmax(rows / self.temperature)
 
-    def cue_logits(self, words: Sequence[int]) -> Floats:
-        """The sum of the weights of known cues, [labels], by the root of their number."""
+    def cue_logits(self, texts: Sequence[Sequence[int]]) -> Floats:
+        """The sum of the weights of the known cues of each text, [n, labels], by the root of their number."""
+        found: Floats = np.zeros((len(texts), len(self.labels)), np.float32)
         if not len(self.cue_hashes):
-            return np.zeros(len(self.labels), np.float32)
-        if compiled.cues is not None:
-            found: Floats = np.empty(len(self.labels), np.float32)
-            compiled.cues.weigh(self.cue_hashes, self.cue_weights, tuple(words), found)
             return found
-        hashes = np.array(words, dtype=np.uint32)
-        places = np.minimum(np.searchsorted(self.cue_hashes, hashes), len(self.cue_hashes) - 1)
-        places = places[self.cue_hashes[places] == hashes]
-        return np.add.reduce(self.cue_weights[places], axis=0) / np.float32(max(1, len(places)) ** 0.5)
+        if compiled.cues is not None:
+            compiled.cues.weigh(self.cue_hashes, self.cue_weights, [tuple(words) for words in texts], found)
+            return found
+        for words, row in zip(texts, found, strict=True):
+            hashes = np.array(words, dtype=np.uint32)
+            places = np.minimum(np.searchsorted(self.cue_hashes, hashes), len(self.cue_hashes) - 1)
+            places = places[self.cue_hashes[places] == hashes]
+            row[:] = np.add.reduce(self.cue_weights[places], axis=0) / np.float32(max(1, len(places)) ** 0.5)
+        return found
 
 
 def _head_logits(
@@ -148,19 +150,14 @@ def _head_logits(
     """
     ends = np.cumsum([len(one) for one in states], dtype=np.intp)
     width, num_seen = token_weights.shape
-    seen: Floats = np.empty((ends[-1] if len(ends) else 0, num_seen), np.float32)  # [sum of T, S]
-    start = 0
-    for one, end in zip(states, ends.tolist(), strict=True):
-        np.matmul(clip_finite(one), token_weights, out=seen[start:end])
-        start = end
+    seen = token_products([clip_finite(one) for one in states], token_weights, num_seen)  # [sum of T, S]
     seen += token_biases
     np.tanh(seen, out=seen)
     weighed: Floats = np.empty((len(points), width + 2 * num_seen), np.float32)
     weighed[:, :width] = clip_finite(points)
     _pool(seen, ends, weighed[:, width:])
     logits: Floats = np.empty((len(points), scale.shape[1]), np.float32)
-    for row, out in zip(weighed, logits, strict=True):
-        np.matmul(row, scale, out=out)
+    row_products(weighed, scale, logits)
     return logits
 
 
@@ -220,8 +217,7 @@ class Heads:
         start = 0
         for name, head in self.heads.items():
             end = start + len(head.labels)
-            logits = np.array([head.cue_logits(of_text) for of_text in words]).reshape(len(words), -1)
-            probabilities[name] = softmax((rows[:, start:end] + logits) / head.temperature)
+            probabilities[name] = softmax((rows[:, start:end] + head.cue_logits(words)) / head.temperature)
             start = end
         return probabilities
 

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum, auto
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from htfi.narrative.encoding import compiled
 
 MAX_CHARS = 4096  # of a text; its subjects stand in the beginning
 MAX_SYMBOLS = 16
+_MAX_KEPT = 1_024  # texts whose mentions are kept
 _CONTEXT_MARK = "~"
 
 _WORD = re.compile(r"\w+(?:[&.*'’]\w+)*")
@@ -77,6 +78,7 @@ class EntityLinker:
         """
         self._own = [(symbol, name) for symbol, called in names.items() for name in called]
         self._has_built_in = built_in
+        self._kept: dict[str, tuple[EntityMention, ...]] = {}  # of the newest texts: some are asked for again
 
     @cached_property
     def _by_word(self) -> dict[str, list[_EntityName]]:
@@ -103,6 +105,17 @@ class EntityLinker:
     def mentions(self, text: str, expected: Collection[str] = ()) -> list[EntityMention]:
         """Every place in which the text names a symbol, in order; the name of an `expected` symbol needs no context."""
         text = text[:MAX_CHARS]
+        if expected:
+            return self._found(text, expected)
+        kept = self._kept.get(text)
+        if kept is None:
+            kept = tuple(self._found(text, ()))
+            if len(self._kept) >= _MAX_KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[text] = kept
+        return list(kept)
+
+    def _found(self, text: str, expected: Collection[str]) -> list[EntityMention]:
         found: list[EntityMention] = []
         kinds = _ALL_KINDS if compiled.linking is None else compiled.linking.possible_tickers(text)
         for number, (kind, sign, pattern) in enumerate(_TICKERS):
@@ -171,6 +184,7 @@ def _text_words(text: str, known: dict[str, list[_EntityName]]) -> _TextWords | 
     return _TextWords(starts, ends, written, [word.casefold() for word in written])
 
 
+@lru_cache(maxsize=4_096)  # symbols that are asked about again and again
 def entity_kind(symbol: str) -> str:
     """'central_banks', 'indices', 'commodities', 'currencies', else 'companies'."""
     tables = _tables()

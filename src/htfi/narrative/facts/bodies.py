@@ -26,6 +26,7 @@ from htfi.narrative.facts.record import (
     TextFault,
 )
 from htfi.narrative.facts.surprises import Surprise, Verdict, find_surprises
+from htfi.narrative.thousandths import rounded
 
 MAX_PASSAGES = 4  # of a body, however long it is, that the network reads
 MAX_LEAD_CHARS = 700  # of a body that is the first sentences of a story: one passage has most of what it says
@@ -170,7 +171,7 @@ def _with_kind(facts: NewsFacts, passages: Sequence[ReadPassage]) -> NewsFacts:
     if not clear:
         return facts
     best = max(clear, key=lambda one: one.event_confidence)
-    return replace(facts, event=best.event, event_confidence=round(_KIND_SHARE * best.event_confidence, 3))
+    return replace(facts, event=best.event, event_confidence=rounded(_KIND_SHARE * best.event_confidence))
 
 
 def _weight(facts: NewsFacts, one: ReadPassage) -> float:
@@ -217,7 +218,7 @@ def _joined(
     own = max(1.0 - headline[1], _MIN_OF_HEADLINE)
     means = [_mean([one[place] for one in passages], weights) for place in (0, 1)]
     score, neutral = (
-        round((own * mine + of_body * mean) / (own + of_body), 3)
+        rounded((own * mine + of_body * mean) / (own + of_body))
         for mine, mean in zip(headline, means, strict=True)
     )
     return score, neutral
@@ -243,7 +244,7 @@ def _body_facts(
         stance = BodyStance.AGREES if own * side > 0.0 else BodyStance.DISAGREES
         if abs(own) < _MIN_SIDE:
             stance = BodyStance.ADDS
-    return BodyFacts(len(told), stance, round(side, 3))
+    return BodyFacts(len(told), stance, rounded(side))
 
 
 def _parties(facts: NewsFacts, told: Sequence[NewsFacts], weights: Sequence[float]) -> tuple[Party, ...]:
@@ -256,7 +257,7 @@ def _parties(facts: NewsFacts, told: Sequence[NewsFacts], weights: Sequence[floa
         for one, weight in zip(told, weights, strict=True):
             effects += [other.effect for other in one.parties if _is_same(party, other)]
             counted += [_OF_PASSAGE * weight] * (len(effects) - len(counted))
-        joined.append(replace(party, effect=round(_mean(effects, counted), 3)))
+        joined.append(replace(party, effect=rounded(_mean(effects, counted))))
     firms = list(_firms(facts))
     if len(firms) > 1 or any(one.symbols for one in firms):
         return tuple(joined)

@@ -5,10 +5,12 @@ not have others; the likeliest kind that a text allows counts. Set phrases tell 
 """
 
 import re
+from collections.abc import Iterator
+from itertools import count
 from typing import NamedTuple
 
 from htfi.narrative.facts.record import EventKind
-from htfi.narrative.patterns import FilteredPattern, Patterns
+from htfi.narrative.patterns import FilteredPattern, Patterns, PatternTable
 
 _DATA = Patterns("htfi.narrative.facts", "event_words.toml", "words")
 _ADVICE = _DATA.filtered("advice", re.IGNORECASE)
@@ -34,16 +36,30 @@ _TABLE = tuple(
     )
     for entry in _DATA.entries("kind")
 )
+_PATTERNS = PatternTable(one for words in _TABLE for one in (words.needs, words.forbids) if one is not None)
+
+
+def _places() -> Iterator[tuple[tuple[EventKind, ...], int | None, int | None]]:
+    """The kinds of each row with the places of its patterns in `_PATTERNS`."""
+    places = count()
+    for words in _TABLE:
+        needed, forbidden = (None if one is None else next(places) for one in (words.needs, words.forbids))
+        yield words.kinds, needed, forbidden
+
+
+_PLACES = tuple(_places())
 
 
 def forbidden_kinds(text: str) -> frozenset[EventKind]:
     """The kinds of event that a text cannot report, by its words."""
+    found = {
+        place for place in _PATTERNS.candidates(text) if _PATTERNS.patterns[place].search(text) is not None
+    }
     return frozenset(
         kind
-        for words in _TABLE
-        if (words.needs is not None and words.needs.search(text) is None)
-        or (words.forbids is not None and words.forbids.search(text) is not None)
-        for kind in words.kinds
+        for kinds, needed, forbidden in _PLACES
+        if (needed is not None and needed not in found) or forbidden in found
+        for kind in kinds
     )
 
 

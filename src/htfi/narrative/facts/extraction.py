@@ -37,6 +37,7 @@ from htfi.narrative.facts.regions import find_regions, region_of_bank
 from htfi.narrative.facts.role_assignment import assigned_roles
 from htfi.narrative.facts.surprises import surprises_among
 from htfi.narrative.patterns import FilteredPattern
+from htfi.narrative.thousandths import rounded
 
 Shares = NDArray[np.float64]
 
@@ -106,31 +107,33 @@ def extract_facts(
     surprises = tuple(surprises_among(text, context))
     action = find_policy_action(text)
     regions = _with_home(find_regions(text), action)
-    known = NewsFacts(
-        text=text,
-        event=EventKind.UNKNOWN,
-        event_confidence=0.0,
-        axis=0.0,
-        axis_neutral=1.0,
-        tone=0.0,
-        neutral=1.0,
-        modality=Modality.DID,
-        modality_confidence=0.0,
-        tense=Tense.FACT,
-        tense_confidence=0.0,
-        relevant=0.5,
-        negated=_NEGATION.search(text) is not None,
-        parties=(),
-        symbols=tuple(dict.fromkeys(mention.symbol for mention in mentions)),
-        regions=regions,
-        figures=figures,
-        surprises=surprises,
-        changes=tuple(changes_among(text, context)),
-        action=action,
-        fault=text_fault(text, figures, surprises),
-    )
+    symbols = tuple(dict.fromkeys([mention.symbol for mention in mentions]))
+    is_negated = _NEGATION.search(text) is not None
+    changes = tuple(changes_among(text, context))
+    fault = text_fault(text, figures, surprises)
     if scores is None:
-        return known
+        return NewsFacts(
+            text=text,
+            event=EventKind.UNKNOWN,
+            event_confidence=0.0,
+            axis=0.0,
+            axis_neutral=1.0,
+            tone=0.0,
+            neutral=1.0,
+            modality=Modality.DID,
+            modality_confidence=0.0,
+            tense=Tense.FACT,
+            tense_confidence=0.0,
+            relevant=0.5,
+            negated=is_negated,
+            symbols=symbols,
+            regions=regions,
+            figures=figures,
+            surprises=surprises,
+            changes=changes,
+            action=action,
+            fault=fault,
+        )
     event = int(scores.event.argmax())
     forbidden = forbidden_kinds(text)
     if KINDS[event] in forbidden:
@@ -145,8 +148,8 @@ def extract_facts(
     kind, sure = KINDS[event], float(scores.event[event])
     if sure < _SURE_KIND and _is_bought(text, parties):
         kind, sure = EventKind.ACQUISITION, _SURE_KIND
-    return replace(
-        known,
+    return NewsFacts(
+        text=text,
         event=kind,
         event_confidence=_rounded(sure),
         axis=axis,
@@ -158,7 +161,15 @@ def extract_facts(
         tense=_TENSES[tense],
         tense_confidence=_rounded(scores.tense[tense]),
         relevant=_rounded(1.0 - unrelated),
+        negated=is_negated,
         parties=parties,
+        symbols=symbols,
+        regions=regions,
+        figures=figures,
+        surprises=surprises,
+        changes=changes,
+        action=action,
+        fault=fault,
         reader=reader,
     )
 
@@ -239,10 +250,10 @@ def _parties(
     names = [spans[place] for place in places]
     roles = assigned_roles(text, names, shares, scores.event)
     return [
-        Party(text[one.start : one.end], one.start, one.end, role, round(sure, 3), effect, one.symbols)
+        Party(text[one.start : one.end], one.start, one.end, role, rounded(sure), effect, one.symbols)
         for one, (role, sure), effect in zip(names, roles, effects, strict=True)
     ]
 
 
 def _rounded(value: float | np.floating) -> float:
-    return round(float(value), 3)
+    return rounded(float(value))

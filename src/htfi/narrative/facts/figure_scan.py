@@ -94,6 +94,10 @@ class _FigurePattern:
         self._name = name
         self.pattern = FilteredPattern(_text_of(name), re.IGNORECASE)
 
+    def may_match(self, text: str) -> bool:
+        """Whether a text has the words and digits without which the pattern matches nowhere in it."""
+        return self.pattern.may_match(text)
+
     def finditer(self, text: str) -> Iterable[re.Match[str]]:
         if not self.pattern.may_match(text):
             return ()
@@ -166,6 +170,8 @@ _COINS = frozenset({"penny", "nickel", "dime"})
 def scan_figures(text: str) -> list[Figure]:
     """The figures of a text in order without their roles, at most `MAX_FIGURES`; ranges are one figure."""
     searched = text[:_MAX_SCANNED_CHARS]
+    if not (_FIGURE.may_match(searched) or _CONTINENTAL_FIGURE.may_match(searched)):
+        return []
     is_continental = _CONTINENTAL_WORDS.search(searched) is not None
     pattern = _CONTINENTAL_FIGURE if is_continental else _FIGURE
     found: list[Figure] = []

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from htfi.domain.errors import InvalidInput
 from htfi.domain.files import write_atomically
 from htfi.narrative.encoding.heads import Floats, clip_finite, heads_digest, read_heads_files, softmax
+from htfi.narrative.encoding.products import padded_weights, pooled_states, row_products, token_products
 from htfi.narrative.facts.extraction import FactScores
 from htfi.narrative.facts.record import KINDS, ROLES, Modality, Tense
 
@@ -77,7 +78,7 @@ class FactHeads:
         ends = list(accumulate(map(len, states), initial=0))
         places = list(pairwise(ends))
         of_text = _shares_of_groups(self._text_logits(states).astype(np.float64) / self._warmths)
-        of_token = {name: self._token_shares(name, states, places) for name in TOKEN_LABELS}
+        of_token = {name: self._token_shares(name, states) for name in TOKEN_LABELS}
         return [
             FactScores(
                 **{name: row[start:end] for name, (start, end) in _PLACES.items()},
@@ -89,21 +90,16 @@ class FactHeads:
 
     def _text_logits(self, states: Sequence[Floats]) -> Floats:
         """Of the heads of the text, [n, labels], from the mean of its states beside their mean by attention."""
-        width = len(self.attention)
         logits: Floats = np.empty((len(states), len(self._biases)), np.float32)
-        pooled: Floats = np.empty(2 * width, np.float32)
-        heads = [(self.weights[name], slice(*_PLACES[name])) for name in LABELS]
-        for of_text, out in zip(states, logits, strict=True):
-            weights = of_text @ self.attention
-            powers = np.exp(weights - np.maximum.reduce(weights))
-            shares = powers / np.add.reduce(powers)
-            np.add.reduce(of_text, axis=0, out=pooled[:width])
-            pooled[:width] /= np.float32(len(of_text))
-            np.matmul(shares, of_text, out=pooled[width:])
-            for matrix, place in heads:
-                np.matmul(pooled, matrix, out=out[place])
+        pooled = pooled_states(states, self.attention)
+        for name in LABELS:
+            row_products(pooled, self.weights[name], logits[:, slice(*_PLACES[name])])
         logits += self._biases
         return logits
+
+    @cached_property
+    def _token_weights(self) -> Mapping[str, Floats]:
+        return {name: padded_weights(self.weights[name]) for name in TOKEN_LABELS}
 
     @cached_property
     def _biases(self) -> Floats:
@@ -115,14 +111,9 @@ class FactHeads:
         """The temperature of each label of the heads of the text."""
         return np.repeat([self.temperatures.get(name, 1.0) for name in LABELS], _SIZES)
 
-    def _token_shares(
-        self, name: str, states: Sequence[Floats], places: Sequence[tuple[int, int]]
-    ) -> NDArray[np.float64]:
-        """Of a head of the tokens, [sum of T, labels]; `places` are where a text's tokens start and end."""
-        matrix = self.weights[name]
-        logits: Floats = np.empty((places[-1][1], matrix.shape[1]), np.float32)
-        for of_text, (start, end) in zip(states, places, strict=True):
-            np.matmul(of_text, matrix, out=logits[start:end])
+    def _token_shares(self, name: str, states: Sequence[Floats]) -> NDArray[np.float64]:
+        """Of a head of the tokens, [sum of T, labels]."""
+        logits = token_products(states, self._token_weights[name], len(TOKEN_LABELS[name]))
         logits += self.biases[name]
         return softmax(logits.astype(np.float64) / self.temperatures.get(name, 1.0))
 

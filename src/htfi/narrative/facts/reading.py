@@ -38,6 +38,7 @@ from htfi.narrative.facts.record import (
     TextFault,
 )
 from htfi.narrative.facts.regions import find_regions
+from htfi.narrative.thousandths import rounded
 
 
 class Silence(StrEnum):
@@ -236,8 +237,8 @@ def _read_market(facts: NewsFacts, asset: Asset, axis: float | None, config: Rea
     return msgspec.structs.replace(
         found,
         asset=AssetKind.EQUITY,
-        relevance=round(0.4 * found.relevance, 3),
-        size_sigmas=round(0.7 * found.size_sigmas, 3),
+        relevance=rounded(0.4 * found.relevance),
+        size_sigmas=rounded(0.7 * found.size_sigmas),
     )
 
 
@@ -322,13 +323,13 @@ def _stated(
     return AssetReading(
         symbol=asset.symbol,
         asset=asset.kind,
-        relevance=round(relevance, 3),
+        relevance=rounded(relevance),
         role=role,
         direction=0 if silence is not Silence.NONE else (1 if score > 0.0 else -1) * sign,
-        size_sigmas=round(size, 3),
-        volatility=round(wide, 3),
-        confidence=round(share / max(1.0 - neutral, share) if silence is Silence.NONE else 1.0 - share, 3),
-        score=round(score * (sign or 1), 3),
+        size_sigmas=rounded(size),
+        volatility=rounded(wide),
+        confidence=rounded(share / max(1.0 - neutral, share) if silence is Silence.NONE else 1.0 - share),
+        score=rounded(score * (sign or 1)),
         silence=silence,
         lines=numbers,
     )
@@ -381,7 +382,7 @@ def _silence(facts: NewsFacts, score: float, neutral: float, config: ReadingConf
 
 
 def _silent(asset: Asset, relevance: float, why: Silence, role: PartyRole | None = None) -> AssetReading:
-    return AssetReading(asset.symbol, asset.kind, round(relevance, 3), role, 0, 0.0, 1.0, 0.0, 0.0, why)
+    return AssetReading(asset.symbol, asset.kind, rounded(relevance), role, 0, 0.0, 1.0, 0.0, 0.0, why)
 
 
 def _tone(facts: NewsFacts, axis: float | None) -> tuple[float, float]:

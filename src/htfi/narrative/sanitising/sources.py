@@ -17,6 +17,7 @@ import msgspec
 
 from htfi.domain.news import ScreeningFinding
 from htfi.domain.time import NS_PER_DAY
+from htfi.narrative.thousandths import rounded
 
 NS_PER_HOUR = 3_600_000_000_000
 _MAX_STEPS = 10_000
@@ -129,9 +130,9 @@ class SourceReputation:
         over_weeks = _held_back_factor(record.held, record.passed, _FEW_WEEKS)
         of_late = _held_back_factor(record.held_of_late, record.passed_of_late, _FEW_HOURS)
         return SourceBelief(
-            credibility=round(borne * over_weeks, 3),
-            evidence=round(record.evidence, 3),
-            current_credibility=round(borne * min(over_weeks, of_late), 3),
+            credibility=rounded(borne * over_weeks),
+            evidence=rounded(record.evidence),
+            current_credibility=rounded(borne * min(over_weeks, of_late)),
             known=record.passed >= _KNOWN_ITEMS
             and record.hour - record.since >= _KNOWN_HOURS
             and min(over_weeks, of_late) > _UNTROUBLED,

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from htfi.adapters.device.metrics import DeviceMonitor
+from htfi.client.node_bodies import DeviceStatus, LinkStatus
 from htfi.decoding.link.frames import DraftMode
 from htfi.domain.files import write_atomically
 from htfi.domain.peers import PeerState
@@ -21,32 +22,6 @@ LEAD_NAMES = {
     DraftMode.LOCKSTEP: "lock-step",
     DraftMode.PIPELINED: "in flight",
 }
-
-
-class DeviceStatus(msgspec.Struct, frozen=True):
-    """A machine's own figures; None: unknown. Shares 0–1; `power_w` may be estimated from the load."""
-
-    temperature_c: float | None = None
-    throttle_share: float | None = None
-    load: float | None = None
-    power_w: float | None = None
-
-
-class LinkStatus(msgspec.Struct, frozen=True):
-    """A node that an edge reaches, by its heartbeats; None: unknown. `placed` counts readings by how they ran there."""
-
-    name: str
-    address: str | None
-    state: str
-    reason: str
-    rtt_p50_ms: float | None
-    rtt_p95_ms: float | None
-    queue: int | None
-    queue_ms: float | None
-    num_rows: int | None
-    step_p50_ms: float | None
-    device: DeviceStatus
-    placed: dict[str, int]
 
 
 class NodeStatusBody(msgspec.Struct, frozen=True):

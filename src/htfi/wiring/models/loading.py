@@ -20,9 +20,9 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.kv_cache import SharedKVBlocks
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.ports import Network, StatesNetwork
-from htfi.decoding.rules.rejection import RejectionRule
 from htfi.decoding.state_digests import state_digests
 from htfi.decoding.strategies.recorded import RecordedStrategy
+from htfi.decoding.strategy import AcceptanceRule
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import GenerationTrace, StateDigests
 from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput, require_extra
@@ -109,7 +109,7 @@ class LoadableModel:
         network: Network,
         config: DecodingConfig,
         strategy: RecordedStrategy | None = None,
-        rule: RejectionRule | None = None,
+        rule: AcceptanceRule | None = None,
     ) -> LocalGenerator:
         """A generator on one of its networks, without cached prompts."""
         return LocalGenerator(

@@ -28,9 +28,12 @@ _TYPICAL_ACCEPTANCE = 0.93  # of the shipped pair's drafted tokens, somewhat bel
 
 
 def speculative_generator(
-    target: LoadableModel, draft: LoadableModel, config: DecodingConfig
+    target: LoadableModel,
+    draft: LoadableModel,
+    config: DecodingConfig,
+    rule: AcceptanceRule | None = None,
 ) -> LocalGenerator:
-    """The target as a generator whose answers are drafted and accepted as the settings say.
+    """The target as a generator whose answers are drafted and accepted as the settings say, or by another rule.
 
     Raises: InvalidInput, DependencyUnavailable.
     """
@@ -46,7 +49,7 @@ def speculative_generator(
         strategy,
         build_draft_length_planner(config),
         drafted_by=draft.version if parts.uses_draft else "",
-        rule=build_rule(config, strategy),
+        rule=rule or build_rule(config, strategy),
         alarm=AcceptanceAlarm(),
         kept=target.cached_prompts(target.network),
     )

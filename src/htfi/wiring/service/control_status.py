@@ -8,6 +8,15 @@ import msgspec
 
 from htfi.adapters.stores.control_folder import CONTROL_FOLDER, STOP_FILE, read_requests
 from htfi.adapters.stores.snapshot import read_whole
+from htfi.client.governance_bodies import (
+    BreakerBody,
+    BreakersBody,
+    ControlBody,
+    PolicyBody,
+    ProposedBundle,
+    StopBody,
+    WaitingRequest,
+)
 from htfi.domain.governance import BreakerState
 from htfi.domain.time import format_ns
 from htfi.governance.bundles.in_force import BundleActivated, BundleProposed
@@ -30,90 +39,6 @@ from htfi.wiring.quarantine import require_run_folder
 from htfi.wiring.settings import SETTINGS_FILE, decode_settings
 
 BY_BUNDLE, BY_SETTINGS = "bundle", "settings"
-
-
-class ProposedBundle(msgspec.Struct, frozen=True):
-    """A bundle that was put before the officers and is not in force."""
-
-    number: int
-    digest: str
-    author: str
-    signers: list[str]
-    at: str
-
-
-class PolicyBody(msgspec.Struct, frozen=True):
-    """The limits that a run goes by: of the policy bundle that its log names last, else of its settings.
-
-    `signers` and `note`, the bundle with its officers' signatures, are those of the governance folder; None where the
-    service has none, or the folder does not know the bundle. `stale` says why nothing may be released.
-    """
-
-    by: str
-    words: str
-    number: int | None
-    digest: str
-    stale: str
-    limits: dict[str, Any]
-    signers: list[str] | None
-    note: str | None
-    proposed: list[ProposedBundle]
-
-
-class BreakerBody(msgspec.Struct, frozen=True):
-    """A breaker of a scope, as it changed last; `before` is the index of the first decision that this applies to."""
-
-    breaker: str
-    scope: str
-    state: str
-    statistic: float
-    threshold: float
-    evidence: str
-    at: str
-    before: int
-
-
-class BreakersBody(msgspec.Struct, frozen=True):
-    """The breakers of a run that have ever changed; `settings` are those of the bundle in force, None without one."""
-
-    items: list[BreakerBody]
-    settings: dict[str, Any] | None
-
-
-class StopBody(msgspec.Struct, frozen=True):
-    """A stop in force."""
-
-    scope: str
-    by: str
-    why: str
-    cause: str
-    at: str
-    before: int
-
-
-class WaitingRequest(msgspec.Struct, frozen=True):
-    """What lies in the run's control folder and is not in its log yet."""
-
-    id: str
-    kind: str
-    by: str
-    why: str
-
-
-class ControlBody(msgspec.Struct, frozen=True):
-    """What holds a run back. `run_key` is the verifier key that signed requests name; `has_people` that they must be.
-
-    Statistics and thresholds are those of each breaker's rule (docs/governance.md).
-    """
-
-    is_running: bool
-    is_clear: bool
-    stops: list[StopBody]
-    open_breakers: list[BreakerBody]
-    waiting: list[WaitingRequest]
-    has_stop_file: bool
-    run_key: str
-    has_people: bool
 
 
 def read_policy(run: Path, governance: Path | None) -> PolicyBody:

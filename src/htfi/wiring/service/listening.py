@@ -3,6 +3,7 @@
 import socket
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.tenancy.config import ServiceConfig
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _BACKLOG = 4_096
@@ -28,3 +29,12 @@ def listen_at(address: str, *, is_open: bool = False) -> socket.socket:
         found.close()
         raise DependencyUnavailable(f"cannot listen at {address}: {error.strerror}") from error
     return found
+
+
+def check_address(host: str, config: ServiceConfig, *, has_certificate: bool) -> None:
+    """Keys go over the network encrypted, or not at all. Raises: InvalidInput."""
+    if host not in _LOOPBACK and not has_certificate and not config.proxies:
+        raise InvalidInput(
+            f"--listen {host}: keys would be sent in clear: give --certificate and --key, "
+            "or name the proxies that end TLS in service.toml"
+        )

@@ -10,13 +10,13 @@ import msgspec
 
 from htfi.adapters.device.metrics import DeviceMonitor
 from htfi.adapters.stores.snapshot import read_whole
+from htfi.client.node_bodies import NodeChange, NodesBody, PlacementCounts
 from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.peers import PeerChange
 from htfi.domain.time import NS_PER_S, format_ns
 from htfi.wiring.cluster.node_status import (
     DeviceStatus,
-    LinkStatus,
     NodeStatusBody,
     device_status,
 )
@@ -26,45 +26,6 @@ from htfi.wiring.service.submitted_news import is_live
 MAX_AGE_NS = 5 * NS_PER_S  # of figures that are of now
 _NUM_CHANGES = 50
 _TAIL_BYTES = 64 << 10
-
-
-class NodeChange(msgspec.Struct, frozen=True):
-    """What happened to a node, as the edge noted it."""
-
-    at: str
-    node: str
-    what: str
-    words: str
-
-
-class PlacementCounts(msgspec.Struct, frozen=True):
-    """Of the newest released decision of each series: by the rung that read the news and by where the target wrote.
-
-    `here` is the machine of the run; `none` had nothing to read or no model's view.
-    """
-
-    rungs: dict[str, int]
-    places: dict[str, int]
-    num_provisional: int
-
-
-class NodesBody(msgspec.Struct, frozen=True):
-    """Nodes, links, queues and energy. What is not known is null.
-
-    `edge`, `at`, `edge_device` and `links` are what the edge of the run wrote last; null and empty for a run on one
-    machine. `is_current`: it was written within five seconds. `service_device` is the machine of this service.
-    """
-
-    is_running: bool
-    edge: str | None
-    at: str | None
-    is_current: bool | None
-    edge_device: DeviceStatus | None
-    links: list[LinkStatus]
-    num_alone: int | None
-    changes: list[NodeChange]  # newest first
-    placement: PlacementCounts
-    service_device: DeviceStatus
 
 
 class NodesReader:

@@ -12,9 +12,10 @@ import msgspec
 
 from htfi.adapters.stores.admissions import ADMITTED_FILE, read_admissions
 from htfi.adapters.stores.posted_news import PostedNewsFile
+from htfi.client.news_bodies import ItemUse, PostedItemBody, SubmittedBody, SubmittedItem
 from htfi.domain.decision import Decision
 from htfi.domain.events import News, QuarantinedRow
-from htfi.domain.news import NewsItemAudit, ScreeningFinding
+from htfi.domain.news import NewsItemAudit
 from htfi.domain.time import Clock, SystemClock, format_ns
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
@@ -25,72 +26,6 @@ from htfi.wiring.request_token import RequestToken
 
 MAX_USES = 100  # of an item, by decisions, that are named
 MAX_ITEM_BYTES = 1_000_000  # as a row of a feed
-
-
-class SubmittedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An item as a client posts it. `published_at` has a zone, such as 2026-03-02T14:30:00Z.
-
-    Without an `id` it gets one. `corrects` is the id of an earlier item, which it takes back where it `retracts`.
-    """
-
-    headline: str
-    id: str = ""
-    symbols: list[str] = msgspec.field(default_factory=list[str])
-    body: str = ""
-    url: str = ""
-    publisher: str = ""
-    published_at: str = ""
-    residency: list[str] = msgspec.field(default_factory=list[str])
-    corrects: str = ""
-    retracts: bool = False
-
-
-class SubmittedBody(msgspec.Struct, frozen=True):
-    """What became of a posted item at once: `accepted` for the run, `known` before, or `refused` for a reason."""
-
-    id: str
-    status: str
-    reason: str = ""
-    detail: str = ""
-
-
-class ItemUse(msgspec.Struct, frozen=True):
-    """A decision that knew of an item. `is_set_aside`: it had no say, as it was held back or reported before."""
-
-    index: int
-    decision: str
-    is_set_aside: bool
-    verdict: str
-    trust: float
-    reasons: list[str]
-    first_report: str  # id of the first item that reported the same
-    route: str
-    why: str
-
-
-class PostedItemBody(msgspec.Struct, frozen=True):
-    """A posted item, untrusted text as data, and what became of it.
-
-    `status`: waiting (the run has not taken it), entered (no decision has known of it yet), quarantined, released (a
-    person has let it out), deduplicated (an earlier item reported the same), used. Decisions are those that the service
-    has read, the newest.
-    """
-
-    id: str
-    number: int
-    status: str
-    headline: str
-    body: str
-    symbols: list[str]
-    publisher: str
-    url: str
-    posted_by: str
-    posted_at: str
-    entered_at: str | None  # in the run's time
-    findings: list[ScreeningFinding]
-    quarantine_number: int | None
-    decisions: list[ItemUse]
-    detail: str
 
 
 def uses_of(index: int, decision: Decision) -> list[tuple[str, ItemUse]]:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.domain.errors import InvalidInput, require_extra
@@ -14,6 +15,12 @@ from htfi.tenancy.ports import TenantStore
 from htfi.tenancy.quotas import Quota
 from htfi.tenancy.scopes import ApiScope
 from htfi.wiring.service.run_process import RunPlace
+
+if TYPE_CHECKING:
+    from htfi.wiring.service.tokens import TokenIssuers
+
+
+_PASSWORD_VARIABLE = "HTFI_DATABASE_PASSWORD_FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +57,33 @@ def read_service(folder: Path) -> ServiceFolder:
 
 
 def open_store(service: ServiceFolder) -> TenantStore:
-    """Raises: MissingExtra, InvalidInput, DependencyUnavailable."""
+    """The database's password is read from the file that HTFI_DATABASE_PASSWORD_FILE names, if it names one.
+
+    Raises: MissingExtra, InvalidInput, DependencyUnavailable.
+    """
     require_extra("a service with tenants", "tenants", "sqlalchemy", "pg8000", "jwt")
     from htfi.adapters.sql.tenant_store import open_tenant_store
 
-    return open_tenant_store(service.config.database, service.folder)
+    return open_tenant_store(service.config.database, service.folder, _database_password())
+
+
+def _database_password() -> str:
+    name = os.environ.get(_PASSWORD_VARIABLE)
+    if not name:
+        return ""
+    try:
+        return Path(name).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{_PASSWORD_VARIABLE}: {name} cannot be read: {error}") from error
+
+
+def open_issuers(service: ServiceFolder) -> "TokenIssuers | None":
+    """None where none is configured. Raises: InvalidInput."""
+    if not service.config.issuers:
+        return None
+    from htfi.wiring.service.tokens import TokenIssuers
+
+    return TokenIssuers(service.config, service.folder)
 
 
 def issue_key(

@@ -22,6 +22,7 @@ import numpy as np
 import htfi
 from htfi.domain.errors import DependencyUnavailable, require_extra
 from htfi_eval.bench.processes import ONE_THREAD
+from htfi_eval.bench.service.tenants import NUM_PAIRS, quiet_tenant_rows
 from htfi_eval.commands import figures_options, quick_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
@@ -46,7 +47,9 @@ def command(json_file: Path | None, history_file: Path | None, quick: bool) -> N
     forecast_p99_ms: GET of the newest forecast, 1,000 a second over 200 connections, each time from when the request
     was due. stream_lag_p99_ms: from a decision's release to the hundredth of 1,000 subscribers, decisions of 20 series
     at once. start_s: from `htfi serve` to the page, on the embedded sample. page_kb: all that a first load takes,
-    compressed. Beside them FastAPI and uvicorn as they come, with a body of the same size at the same rate.
+    compressed. quiet_tenant_p99_ratio: reads and questions of a tenant while another asks ten times as much, over those
+    without, the worse of the two. Beside them FastAPI and uvicorn as they come, with a body of the same size at the
+    same rate.
 
     \b
     Examples:
@@ -54,6 +57,7 @@ def command(json_file: Path | None, history_file: Path | None, quick: bool) -> N
       htfi bench service --json build/goals/service.json
     """
     require_extra("htfi bench service", "service", "fastapi", "uvicorn", "httptools", "uvloop")
+    require_extra("htfi bench service", "tenants", "sqlalchemy", "pg8000", "jwt")
     seconds, num_subscribers = (2.0, _QUICK_SUBSCRIBERS) if quick else (SECONDS, NUM_SUBSCRIBERS)
     which, num_points = min(WHICH, num_subscribers), 5 if quick else NUM_POINTS
     rows: list[dict[str, Any]] = []
@@ -81,6 +85,11 @@ def command(json_file: Path | None, history_file: Path | None, quick: bool) -> N
                 metrics["stream_lag_p99_ms"] = _row(
                     rows, f"release to subscriber {which} of {num_subscribers:,}", lags
                 )
+        pairs, shorter = (1, 3.0) if quick else (NUM_PAIRS, SECONDS)
+        quiet_rows, metrics["quiet_tenant_p99_ratio"] = quiet_tenant_rows(
+            Path(parent), _process, seconds=shorter, num_pairs=pairs
+        )
+        rows += quiet_rows
         starts = [_start_s(Path(parent) / f"start{k}") for k in range(1 if quick else NUM_STARTS)]
         metrics["start_s"] = median(starts)
         rows.append({"what": "htfi serve to the page, sample, s", "p50": median(starts)})

@@ -66,7 +66,7 @@ def add_command(
     tenant: str, folder: Path, name: str, scopes: str, expires: str | None, person: str, quotas: tuple[str, ...],
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Make a key of a tenant. Only the key goes to standard output; nobody can show it again.
+    """Make a key of a tenant. Only the key goes to standard output; it cannot be shown again.
 
     \b
     Examples:

@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 from msgspec.structs import replace
 
 from htfi.decoding.acceptance import AcceptanceAlarm
+from htfi.decoding.automaton import TokenAutomaton
 from htfi.decoding.config import FIRST_DRAFT_MS, MAX_PARTS_KNOWN, POLL_MS, EdgeConfig
-from htfi.decoding.grammar import CompiledGrammar
 from htfi.decoding.link.client.answers import LateCompletions, provisional_completion, target_completion
 from htfi.decoding.link.client.attempts import CloudAttempts, PeerReport
 from htfi.decoding.link.client.connections import CloudConnections, LinkTraffic
@@ -88,7 +88,7 @@ class LinkedGenerator:
             LateCompletions(self.config.max_late),
             LateCompletions(self.config.max_late),
         )
-        self._forms: WeakKeyDictionary[CompiledGrammar, tuple[bytes, bytes]] = WeakKeyDictionary()
+        self._forms: WeakKeyDictionary[TokenAutomaton, tuple[bytes, bytes]] = WeakKeyDictionary()
 
     @property
     def dialect(self) -> PromptDialect:

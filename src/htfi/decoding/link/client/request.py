@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.automaton import TokenAutomaton
 from htfi.decoding.link.frames import (
     AcceptedFrame,
     DraftMode,
@@ -38,7 +38,7 @@ class ObservedRound(NamedTuple):
 
 
 def observe_round(
-    grammar: CompiledGrammar, state: int, accepted: Sequence[int], guesses: Sequence[int], is_first: bool
+    grammar: TokenAutomaton, state: int, accepted: Sequence[int], guesses: Sequence[int], is_first: bool
 ) -> ObservedRound:
     """The round that accepted these tokens, from a grammar state that leaves the next one open.
 
@@ -84,7 +84,7 @@ def _observed(drafted: Sequence[int], num_stood: int, token: int, is_open: Seque
     return ObservedRound(draft_round, sum(is_open[: len(drafted)]), sum(is_open[:num_stood]))
 
 
-def _open_positions(grammar: CompiledGrammar, state: int, tokens: Sequence[int]) -> tuple[list[bool], int]:
+def _open_positions(grammar: TokenAutomaton, state: int, tokens: Sequence[int]) -> tuple[list[bool], int]:
     """Which of these tokens the grammar left open, and its state after them."""
     found: list[bool] = []
     for token in tokens:

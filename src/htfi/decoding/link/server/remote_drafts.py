@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from htfi.decoding.automaton import TokenAutomaton
 from htfi.decoding.draft_tree import DraftTree
-from htfi.decoding.grammar import CompiledGrammar
 from htfi.decoding.link.frames import DraftMode, prefix_hash
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.strategy import DraftStrategy, DraftVerification
@@ -141,7 +141,7 @@ def _chain(sequence: SequenceState, guesses: Iterable[int], length: int) -> Draf
     return tree
 
 
-def _is_open(grammar: CompiledGrammar, state: int) -> bool:
+def _is_open(grammar: TokenAutomaton, state: int) -> bool:
     return grammar.steps[state].forced < 0
 
 

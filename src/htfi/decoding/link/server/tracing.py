@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from htfi.decoding.link.server.scheduler import RequestProgress
-from htfi.telemetry.spans import AttributeValue, Span, SpanContext, Tracer, parse_traceparent
+from htfi.telemetry.spans import AttributeValue, EndedSpan, SpanContext, Tracer, parse_traceparent
 
 _NS_PER_S = 1_000_000_000
 
@@ -52,4 +52,4 @@ class RequestTracing:
         is_remote_parent: bool = False,
     ) -> None:
         start_ns, end_ns = round(start_s * _NS_PER_S), round(end_s * _NS_PER_S)
-        self._tracer.end(Span(name, context, parent_id, start_ns, end_ns, figures, is_remote_parent))
+        self._tracer.end(EndedSpan(name, context, parent_id, start_ns, end_ns, figures, is_remote_parent))

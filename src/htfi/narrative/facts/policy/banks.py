@@ -1,6 +1,8 @@
 """Which central bank a text names or speaks for."""
 
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from htfi.narrative.calendar.announcements import CENTRAL_BANKS
@@ -36,7 +38,8 @@ class BankMention(NamedTuple):
     key: str
 
 
-def banks_in(plain: str) -> list[BankMention]:
+@lru_cache(maxsize=8)  # one text is asked about several times
+def banks_in(plain: str) -> Sequence[BankMention]:
     """Each mention of a central bank in plain letters, by its name or by a country whose rates it moves: 'Poland cuts
     rates'. A regional bank, as in 'Richmond Fed', decides nothing.
     """
@@ -51,7 +54,7 @@ def banks_in(plain: str) -> list[BankMention]:
         country = country if country and _COUNTRIES[country["name"]] == found[0].key else None
     if country is not None:
         found.append(BankMention(*country.span("name"), _COUNTRIES[country["name"]]))
-    return sorted(found)
+    return tuple(sorted(found))
 
 
 def begins_with_country(plain: str) -> bool:

@@ -1,0 +1,1 @@
+"""Chat templates of model folders."""

@@ -1,0 +1,1 @@
+"""Signed tokens (JWT, RFC 7519), over PyJWT."""

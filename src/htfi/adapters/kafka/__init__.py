@@ -1,0 +1,1 @@
+"""Kafka: messages into a run, decisions out of it (extra `[bus]`)."""

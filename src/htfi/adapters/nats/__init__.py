@@ -1,0 +1,1 @@
+"""NATS JetStream: messages into a run, decisions out of it (extra `[bus]`)."""

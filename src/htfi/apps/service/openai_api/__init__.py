@@ -1,0 +1,1 @@
+"""Endpoints of OpenAI's form over the models of this installation."""
