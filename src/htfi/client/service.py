@@ -31,7 +31,7 @@ T = TypeVar("T")
 _STREAM = "/v1/stream"
 _SILENCE_S = 60.0  # the service sends something every 15 s
 _WAIT_S = 1.0  # before a stream that broke is opened again
-_NUM_TRIES = 3  # of an act whose answer was lost
+_NUM_TRIES = 10  # of an act whose answer was lost
 
 
 class Client:

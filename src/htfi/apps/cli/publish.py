@@ -28,16 +28,10 @@ Examples:
 def command(folder: Path, url: str, stays: bool) -> None:
     """Publish every entry of the ledger of the run in DIR, and each that comes.
 
-<<<<<<< HEAD
-    A message is a line of decisions.jsonl. The stream is the run's own: its sequence is the ledger's index plus one, so
-    that this command continues where it was, also after kill -9. The run never waits for it.
-    Credentials are in NATS_USER and NATS_PASSWORD, NATS_TOKEN, NATS_CREDS or NATS_NKEY.
-=======
     A message is a line of decisions.jsonl. The stream or topic is the run's own and holds how far it has come, so that
-    this command goes on where it was, also after kill -9. The run never waits for it.
+    this command continues where it was, also after kill -9. The run never waits for it.
     Credentials are in NATS_USER and NATS_PASSWORD, NATS_TOKEN, NATS_CREDS or NATS_NKEY, or in
     KAFKA_USER and KAFKA_PASSWORD.
->>>>>>> kaf
     """
     from htfi.wiring.bus import open_decision_bus
     from htfi.wiring.service.publishing import publish_record
