@@ -132,6 +132,7 @@ def test_orders_positions_nodes_and_bands_are_those_of_the_routes(
     expect(page.get_by_role("group", name="Machines")).to_contain_text("this service")
     go(page, "Bands")
     expect(page.get_by_role("group", name="Prices inside")).to_contain_text(re.compile(r"all\d+80\d"))
+    assert page.url.endswith("/#/bands")
 
 
 @pytest.mark.slow
@@ -215,6 +216,8 @@ def test_news_is_handed_in_and_known_again(browser: Browser, tmp_path: Path) -> 
         card = page.get_by_role("article", name="Item 1")
         expect(card).to_contain_text("waiting · AAA, BBB")
         expect(card).to_contain_text("<img src=x onerror")
+        (posted,) = service.client.get("/v1/news").json()["items"]
+        assert (posted["status"], posted["symbols"]) == ("waiting", ["AAA", "BBB"])
 
 
 @pytest.mark.slow
@@ -284,3 +287,5 @@ def test_run_that_goes_on_is_stopped_and_enabled_again(browser: Browser, tmp_pat
         expect(page.get_by_role("region", name="Releases")).to_contain_text("Nothing holds them back.")
         go(page, "Forecasts")
         expect(verdict).to_contain_text("release")
+        control = service.client.get("/v1/control").json()
+        assert (control["is_clear"], control["waiting"]) == (True, [])
