@@ -21,14 +21,15 @@ _WAIT_S = 10.0
 class KafkaBroker:
     """It keeps its port, so that it can be stopped and go on."""
 
-    def __init__(self) -> None:
+    def __init__(self, *options: str, advertised: str = "") -> None:
+        """`advertised`: what clients are told to go on with, HOST:PORT."""
         with socket.create_server(("127.0.0.1", 0)) as listening:
             self.server = f"127.0.0.1:{listening.getsockname()[1]}"
         self.url = f"kafka://{self.server}"
         listener = f"tcp://{self.server}"
         command = [
             found_broker(), "broker", "--storage-engine", "memory://tansu/", "--listener-url", listener,
-            "--advertised-listener-url", listener, "--silent",
+            "--advertised-listener-url", f"tcp://{advertised or self.server}", "--silent", *options,
         ]  # fmt: skip
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until_s = time.monotonic() + _WAIT_S

@@ -1,16 +1,11 @@
 """Credentials and TLS of a bus: what is missing or wrong is one line without a secret."""
 
-import datetime
-import ipaddress
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
+from bus_certificate import made_certificate
 from htfi.adapters.nats.address import connect_options, read_address
 from htfi.domain.errors import InvalidInput
 from htfi.pipeline.intake.messages import BusUnavailable
@@ -57,7 +52,7 @@ def test_an_nkey_signs(guarded: NatsServer, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_tls_checks_whose_certificate_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    certificate, key = _certificate(tmp_path)
+    certificate, key = made_certificate(tmp_path)
     settings = f'tls {{ cert_file: "{certificate}", key_file: "{key}" }}\n'
     with NatsServer(tmp_path / "nats", settings=settings) as server:
         url = f"nats+tls://127.0.0.1:{server.port}/D"
@@ -81,26 +76,3 @@ def test_a_file_that_is_missing_is_named() -> None:
     address = read_address("nats://127.0.0.1/D", ())
     with pytest.raises(InvalidInput, match=r"NATS_CREDS names no file: /nowhere\.creds"):
         connect_options(address, {"NATS_CREDS": "/nowhere.creds"})
-
-
-def _certificate(folder: Path) -> tuple[Path, Path]:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "bus")])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
-        )
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    encoding = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    (folder / "key.pem").write_bytes(key.private_bytes(*encoding, serialization.NoEncryption()))
-    return folder / "cert.pem", folder / "key.pem"

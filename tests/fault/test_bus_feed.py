@@ -109,6 +109,14 @@ def test_a_reader_that_is_slower_than_the_bus_gets_all(
     assert max(taken) <= 2 * 1024  # what is under way is bounded: two groups that were asked for
 
 
+def test_rows_that_are_alike_all_count(server: NatsServer, tmp_path: Path) -> None:
+    alike = json.dumps({"symbol": "A", "price": 5}).encode()
+    server.send("ticks.A", [alike, alike, b"[" + alike + b"," + alike + b"]"])
+    with feed(tmp_path, f"{server.url}/TICKS?until=now") as merged:
+        assert prices(merged) == [5, 5, 5, 5]
+    assert not (tmp_path / "q.jsonl").read_bytes()
+
+
 def test_only_the_subject_is_read_and_until_now_ends(server: NatsServer, tmp_path: Path) -> None:
     server.send("ticks.A", [row(1).encode()])
     server.send("ticks.B", [row(2).encode()])

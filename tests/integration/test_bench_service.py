@@ -6,6 +6,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from htfi.apps.cli.main import cli
+from htfi_eval.bench.service.bus import nats_server
 
 
 def test_quick_run_has_every_figure(tmp_path: Path) -> None:
@@ -14,5 +15,8 @@ def test_quick_run_has_every_figure(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     metrics = json.loads(file.read_text())["metrics"]
     names = {"forecast_p99_ms", "forecast_p99_bare_ms", "stream_lag_p99_ms", "start_s", "page_kb"}
+    names.add("quiet_tenant_p99_ratio")
+    if nats_server():
+        names |= {"bus_publish_per_s", "bus_publish_ratio", "bus_read_per_s", "bus_read_ratio"}
     assert set(metrics) == names
     assert all(value > 0 for value in metrics.values())

@@ -68,6 +68,7 @@ FOREIGN = {
     "KAFKA_CA": "a variable of the environment",
     "KAFKA_CERT": "a variable of the environment",
     "KAFKA_KEY": "a variable of the environment",
+    "retention.ms": "a setting of a topic of Kafka",
     "tokenizer_config.json": "a file of Hugging Face",
     "max_bytes": "a bound of a JetStream stream",
     "max_payload": "a bound of nats-server",

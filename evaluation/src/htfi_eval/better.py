@@ -40,6 +40,7 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
             "forecast_p99_ms", "forecast_p99_bare_ms", "stream_lag_p99_ms", "start_s", "page_kb",
             "quiet_tenant_p99_ratio",
         ),
+        Better.HIGHER: ("bus_publish_per_s", "bus_publish_ratio", "bus_read_per_s", "bus_read_ratio"),
     },
     "engine": {
         Better.LOWER: (

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -46,6 +46,16 @@ class IssuerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scopes: dict[str, tuple[str, ...]] = {}
 
 
+class RetentionTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """For how many days what is kept, where it is not as long as by default.
+
+    `classes`: of what runs record, by class of retention; `usage`: rows of what tenants used.
+    """
+
+    usage: Annotated[int, msgspec.Meta(ge=31, le=36_500)] = 3 * 366
+    classes: dict[str, Annotated[int, msgspec.Meta(ge=0, le=36_500)]] = {}
+
+
 class ServiceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file as a whole. `database`: empty for service.db in the folder, else postgresql://user@host/name."""
 
@@ -55,6 +65,7 @@ class ServiceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is believed; they end TLS
     prices: UsagePrices = UsagePrices()
     issuers: tuple[IssuerConfig, ...] = ()
+    retention: RetentionTerms = RetentionTerms()
 
 
 def parse_service(text: str, where: str) -> ServiceConfig:

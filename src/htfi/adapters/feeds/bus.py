@@ -70,7 +70,10 @@ class BusReceiver:
                     is_reported = True
             finally:
                 self._source.close()
-            self._stopped.wait(reconnect_delay_s(num_failures))
+            delay_s = reconnect_delay_s(num_failures)
+            if not has_come_about:
+                delay_s = min(delay_s, max(give_up_s - time.monotonic(), 0.0))
+            self._stopped.wait(delay_s)
             num_failures += 1
 
     def _take(self, messages: Sequence[Message]) -> None:

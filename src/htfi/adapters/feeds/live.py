@@ -97,14 +97,17 @@ class Inbox:
     def append(self, rows: Sequence[tuple[bytes, int]], origins: Sequence[RowOrigin] = ()) -> None:
         """Write rows down, each with its content and its true length, of a bus with their origins too.
 
+        Rows of a bus have a time each, a nanosecond apart: two that are alike have places of their own and both count.
         Raises: DependencyUnavailable.
         """
         with self._lock:
-            at = self._now_ns()
+            at, apart_ns = self._now_ns(), 1 if origins else 0
             whole = bytearray()
             for (content, num_bytes), origin in zip(rows, origins or repeat(NO_ORIGIN), strict=False):
                 line = self._line(at, content, num_bytes, origin)
+                at += apart_ns
                 whole += add_checksum(line, self.num_bytes + len(whole)) + b"\n"
+            self._latest_ns = at
             lines = bytes(whole)
             try:
                 while lines:

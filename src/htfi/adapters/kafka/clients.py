@@ -19,14 +19,14 @@ class Record(Protocol):
     def headers(self) -> Sequence[tuple[str, bytes]]: ...
 
 
-class Client(Protocol):
+class KafkaClient(Protocol):
     """What is started and stopped."""
 
     async def start(self) -> None: ...
     async def stop(self) -> None: ...
 
 
-class Consumer(Client, Protocol):
+class Consumer(KafkaClient, Protocol):
     """Reads the partitions that it is told to."""
 
     def assign(self, partitions: Sequence[TopicPartition]) -> None: ...
@@ -39,7 +39,7 @@ class Consumer(Client, Protocol):
     ) -> Mapping[TopicPartition, Sequence[Record]]: ...
 
 
-class Producer(Client, Protocol):
+class Producer(KafkaClient, Protocol):
     """Writes; `send` gives a future of what the broker says."""
 
     async def begin_transaction(self) -> None: ...

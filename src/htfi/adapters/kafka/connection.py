@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from htfi.adapters.kafka.address import KafkaAddress
-from htfi.adapters.kafka.clients import Admin, Client, Consumer, make_admin, make_consumer
+from htfi.adapters.kafka.clients import Admin, Consumer, KafkaClient, make_admin, make_consumer
 from htfi.domain.errors import HtfiError
 from htfi.pipeline.intake.messages import BusUnavailable
 
@@ -19,8 +20,25 @@ _CLOSE_S = 2.0
 
 Answer = TypeVar("Answer")
 
-# What is wrong is in our one line; where a program has logging of its own, it gets the library's lines too.
-logging.getLogger("aiokafka").addHandler(logging.NullHandler())
+
+class _LastWarning(logging.Handler):
+    """Why a broker was not reached, which the library says in its log alone. A thread sees its own."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._of_thread = threading.local()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._of_thread.text = record.getMessage()
+
+    def take(self) -> str:
+        text, self._of_thread.text = getattr(self._of_thread, "text", ""), ""
+        return text
+
+
+# With a handler nothing of the library's reaches standard error; where a program has logging, it gets its lines too.
+_last_warning = _LastWarning()
+logging.getLogger("aiokafka").addHandler(_last_warning)
 
 
 class KafkaConnection:
@@ -57,7 +75,7 @@ class KafkaConnection:
         except (OSError, KafkaError, TimeoutError) as error:
             raise BusUnavailable(f"{self.address}: {error or type(error).__name__}") from error
 
-    async def start(self, client: Client) -> None:
+    async def start(self, client: KafkaClient) -> None:
         """Start a client, which `close` stops."""
         self._stops.append(client.stop)
         await asyncio.wait_for(client.start(), CONNECT_S)
@@ -89,7 +107,15 @@ class KafkaConnection:
     async def _connect(self) -> None:
         self._admin = make_admin(**self.options)
         self._stops.append(self._admin.close)
-        await asyncio.wait_for(self._admin.start(), CONNECT_S)
+        _last_warning.take()
+        try:
+            await asyncio.wait_for(self._admin.start(), CONNECT_S)
+        except KafkaConnectionError as error:
+            raise BusUnavailable(f"{self.address}: {_last_warning.take() or error}") from error
+        except KeyError as error:  # aiokafka 0.14, where a broker refuses what SCRAM sends
+            raise BusUnavailable(
+                f"{self.address}: not admitted: check KAFKA_USER, KAFKA_PASSWORD and KAFKA_MECHANISM"
+            ) from error
 
 
 async def _end_what_is_left() -> None:

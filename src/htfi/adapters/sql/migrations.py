@@ -3,7 +3,7 @@
 A step that has been released is never changed; what is new is a step more.
 """
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect, text
 
 from htfi.domain.errors import InvalidInput
 
@@ -24,19 +24,37 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE counters (name TEXT PRIMARY KEY, value BIGINT NOT NULL)",
         "INSERT INTO counters (name, value) VALUES ('keys', 0)",
     ),
+    (
+        """CREATE TABLE deletions (
+            id TEXT PRIMARY KEY, at_ns BIGINT NOT NULL, tenant TEXT NOT NULL, what TEXT NOT NULL,
+            before_day BIGINT NOT NULL, num_rows BIGINT NOT NULL, ordered_by TEXT NOT NULL, why TEXT NOT NULL)""",
+    ),
 )
 _LOCK = 0x48544649  # of PostgreSQL's advisory locks: servers that start together migrate one after the other
 
 
-def migrate(connection: Connection) -> None:
-    """Run the steps that are missing, in the connection's transaction. Raises: InvalidInput for a newer database."""
+def run_next_step(connection: Connection, num_steps: int = len(STEPS)) -> bool:
+    """Run the first step that is missing of `num_steps`, in the connection's transaction; whether there was one.
+
+    Raises: InvalidInput for a newer database.
+    """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     connection.execute(text("CREATE TABLE IF NOT EXISTS schema_steps (num BIGINT PRIMARY KEY)"))
+    done = num_steps_done(connection)
+    if done >= num_steps:
+        return False
+    for statement in STEPS[done]:
+        connection.execute(text(statement))
+    connection.execute(text("INSERT INTO schema_steps (num) VALUES (:num)"), {"num": done + 1})
+    return True
+
+
+def num_steps_done(connection: Connection) -> int:
+    """How many steps a database has; 0 where it has none of our tables. Raises: InvalidInput for a newer database."""
+    if not inspect(connection).has_table("schema_steps"):
+        return 0
     done = connection.execute(text("SELECT count(*) FROM schema_steps")).scalar_one()
     if done > len(STEPS):
         raise InvalidInput(f"the database is of a newer version ({done} steps; this one knows {len(STEPS)})")
-    for number, statements in enumerate(STEPS[done:], done + 1):
-        for statement in statements:
-            connection.execute(text(statement))
-        connection.execute(text("INSERT INTO schema_steps (num) VALUES (:num)"), {"num": number})
+    return done

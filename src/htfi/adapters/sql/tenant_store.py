@@ -1,5 +1,6 @@
 """Keys and usage in a database. Implements tenancy's port on SQLite and PostgreSQL alike."""
 
+import secrets
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from htfi.adapters.sql.migrations import migrate
+from htfi.adapters.sql.migrations import run_next_step
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.tenancy.accounts import UsageBatch
 from htfi.tenancy.keys import StoredKey
@@ -19,26 +20,39 @@ from htfi.tenancy.scopes import ApiScope
 from htfi.tenancy.usage import Usage, UsageKey
 
 _WAIT_S = 5.0  # for another's write, for a server that does not answer
+_OLD = "tenant = :tenant AND day < :day"
 _DAYS = "day BETWEEN :first AND :last"
 
 
 class SqlTenantStore:
     """Of a database that is brought up to date when it is opened."""
 
-    def __init__(self, where: URL) -> None:
-        """Raises: InvalidInput, DependencyUnavailable."""
+    def __init__(self, where: URL, *, migrates: bool = True) -> None:
+        """Unless it `migrates`, the tables stay as they are. Raises: InvalidInput, DependencyUnavailable."""
         self._engine = _engine(where)
-        self._name = where.render_as_string(hide_password=True)
-        with self._writing() as connection:
-            migrate(connection)
+        self.name = where.render_as_string(hide_password=True)
+        if migrates:
+            self.migrate()
+
+    def migrate(self) -> int:
+        """Run the steps that are missing, each in a transaction of its own; their number.
+
+        Raises: InvalidInput for a newer database, DependencyUnavailable.
+        """
+        num_run = 0
+        while True:
+            with self.writing() as connection:
+                if not run_next_step(connection):
+                    return num_run
+            num_run += 1
 
     def keys_version(self) -> int:
-        with self._reading() as connection:
+        with self.reading() as connection:
             return connection.execute(text("SELECT value FROM counters WHERE name = 'keys'")).scalar_one()
 
     def keys(self, tenant: str | None = None) -> list[StoredKey]:
         where = "" if tenant is None else " WHERE tenant = :tenant"
-        with self._reading() as connection:
+        with self.reading() as connection:
             rows = connection.execute(
                 text(f"SELECT * FROM keys{where} ORDER BY created_ns, id"),
                 {} if tenant is None else {"tenant": tenant},
@@ -53,13 +67,13 @@ class SqlTenantStore:
             "quota": msgspec.json.encode(key.quota).decode(),
         }
         names = ", ".join(row)
-        with self._writing() as connection:
+        with self.writing() as connection:
             values = ", ".join(f":{name}" for name in row)
             connection.execute(text(f"INSERT INTO keys ({names}) VALUES ({values})"), row)
             _count_change(connection)
 
     def revoke_key(self, tenant: str, key_id: str, at_ns: int) -> bool:
-        with self._writing() as connection:
+        with self.writing() as connection:
             changed = connection.execute(
                 text(
                     "UPDATE keys SET revoked_ns = :at WHERE tenant = :tenant AND id = :id AND revoked_ns IS NULL"
@@ -70,7 +84,7 @@ class SqlTenantStore:
             return changed.rowcount == 1
 
     def add_usage(self, server: str, batch: UsageBatch) -> None:
-        with self._writing() as connection:
+        with self.writing() as connection:
             taken = connection.execute(
                 text(
                     "INSERT INTO servers (id, last_batch) VALUES (:id, :number) ON CONFLICT (id) DO UPDATE"
@@ -104,7 +118,7 @@ class SqlTenantStore:
 
     def usage(self, first_day: int, last_day: int, tenant: str | None = None) -> Mapping[UsageKey, Usage]:
         where = _DAYS if tenant is None else f"{_DAYS} AND tenant = :tenant"
-        with self._reading() as connection:
+        with self.reading() as connection:
             rows = connection.execute(
                 text(
                     f"SELECT tenant, key_id, day, {', '.join(Usage._fields)} FROM usage WHERE {where}"
@@ -116,23 +130,48 @@ class SqlTenantStore:
 
     def ledger_sizes(self, tenant: str | None = None) -> Mapping[tuple[str, int], int]:
         where = "" if tenant is None else " WHERE tenant = :tenant"
-        with self._reading() as connection:
+        with self.reading() as connection:
             rows = connection.execute(
                 text(f"SELECT tenant, day, size FROM ledger_sizes{where} ORDER BY tenant, day"),
                 {} if tenant is None else {"tenant": tenant},
             ).all()
         return {(row[0], row[1]): row[2] for row in rows}
 
+    def num_old_usage(self, tenant: str, before_day: int) -> int:
+        """How many rows of usage are of earlier days."""
+        with self.reading() as connection:
+            return connection.execute(
+                text(f"SELECT count(*) FROM usage WHERE {_OLD}"), {"tenant": tenant, "day": before_day}
+            ).scalar_one()
+
+    def delete_usage(self, tenant: str, before_day: int, at_ns: int, by: str, why: str) -> int:
+        """Delete rows of earlier days; how many. The order is recorded with it, in one transaction."""
+        with self.writing() as connection:
+            where = {"tenant": tenant, "day": before_day}
+            num = connection.execute(text(f"DELETE FROM usage WHERE {_OLD}"), where).rowcount
+            if num:
+                connection.execute(
+                    text(
+                        "INSERT INTO deletions (id, at_ns, tenant, what, before_day, num_rows, ordered_by, why)"
+                        " VALUES (:id, :at, :tenant, 'usage', :day, :num, :by, :why)"
+                    ),
+                    where | {"id": secrets.token_hex(8), "at": at_ns, "num": num, "by": by, "why": why},
+                )
+            return num
+
     def close(self) -> None:
         self._engine.dispose()
 
     @contextmanager
-    def _reading(self) -> Generator[Connection]:
-        with self._translated(), self._engine.connect() as connection:
+    def reading(self) -> Generator[Connection]:
+        """A transaction that sees the database as it was at its first question."""
+        is_server = self._engine.dialect.name == "postgresql"
+        options: dict[str, Any] = {"isolation_level": "REPEATABLE READ"} if is_server else {}
+        with self._translated(), self._engine.execution_options(**options).connect() as connection:
             yield connection
 
     @contextmanager
-    def _writing(self) -> Generator[Connection]:
+    def writing(self) -> Generator[Connection]:
         with self._translated(), self._engine.execution_options(htfi_writes=True).begin() as connection:
             yield connection
 
@@ -142,18 +181,20 @@ class SqlTenantStore:
             yield
         except DBAPIError as error:
             raise DependencyUnavailable(
-                f"the service's database {self._name}: {_first_line(error.orig)}"
+                f"the service's database {self.name}: {_first_line(error.orig)}"
             ) from error
         except (SQLAlchemyError, OSError) as error:
             raise DependencyUnavailable(
-                f"the service's database {self._name}: {_first_line(error)}"
+                f"the service's database {self.name}: {_first_line(error)}"
             ) from error
 
 
-def open_tenant_store(database: str, folder: Path, password: str = "") -> SqlTenantStore:
+def open_tenant_store(
+    database: str, folder: Path, password: str = "", *, migrates: bool = True
+) -> SqlTenantStore:
     """The store at postgresql://…, or in service.db of the folder. Raises: InvalidInput, DependencyUnavailable."""
     if not database:
-        return SqlTenantStore(URL.create("sqlite", database=str(folder / "service.db")))
+        return SqlTenantStore(URL.create("sqlite", database=str(folder / "service.db")), migrates=migrates)
     try:
         where = make_url(database)
     except ArgumentError:
@@ -162,7 +203,8 @@ def open_tenant_store(database: str, folder: Path, password: str = "") -> SqlTen
         ) from None
     if where.drivername not in ("postgresql", "postgresql+pg8000"):
         raise InvalidInput(f"database: {where.drivername} is not known: write postgresql://USER@HOST/NAME")
-    return SqlTenantStore(where.set(drivername="postgresql+pg8000", password=password or where.password))
+    server = where.set(drivername="postgresql+pg8000", password=password or where.password)
+    return SqlTenantStore(server, migrates=migrates)
 
 
 def _engine(where: URL) -> Engine:

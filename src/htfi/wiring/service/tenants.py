@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,9 +18,11 @@ from htfi.tenancy.scopes import ApiScope
 from htfi.wiring.service.run_process import RunPlace
 
 if TYPE_CHECKING:
+    from htfi.adapters.sql.portable_tables import Rows
+    from htfi.adapters.sql.tenant_store import SqlTenantStore
     from htfi.wiring.service.tokens import TokenIssuers
 
-
+SERVICE_DATABASE_FILE = "service.db"  # of a folder whose service.toml names no database
 _PASSWORD_VARIABLE = "HTFI_DATABASE_PASSWORD_FILE"
 
 
@@ -61,10 +64,31 @@ def open_store(service: ServiceFolder) -> TenantStore:
 
     Raises: MissingExtra, InvalidInput, DependencyUnavailable.
     """
+    return open_database(service)
+
+
+def open_database(
+    service: ServiceFolder, database: str | None = None, *, migrates: bool = True
+) -> "SqlTenantStore":
+    """The same with its tables, or another `database`; empty for service.db in the folder. Raises: as `open_store`."""
     require_extra("a service with tenants", "tenants", "sqlalchemy", "pg8000", "jwt")
     from htfi.adapters.sql.tenant_store import open_tenant_store
 
-    return open_tenant_store(service.config.database, service.folder, _database_password())
+    where = service.config.database if database is None else database
+    return open_tenant_store(where, service.folder, _database_password(), migrates=migrates)
+
+
+def read_service_rows(service: ServiceFolder) -> tuple[int, "Rows"]:
+    """The database's number of steps and its rows, unchanged; none of either where it has not been made.
+
+    Raises: as `open_store`.
+    """
+    if not service.config.database and not (service.folder / SERVICE_DATABASE_FILE).exists():
+        return 0, {}
+    from htfi.adapters.sql.portable_tables import read_tables
+
+    with closing(open_database(service, migrates=False)) as store:
+        return read_tables(store)
 
 
 def _database_password() -> str:

@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,6 +23,7 @@ import numpy as np
 import htfi
 from htfi.domain.errors import DependencyUnavailable, require_extra
 from htfi_eval.bench.processes import ONE_THREAD
+from htfi_eval.bench.service.bus import NUM_DECISIONS, NUM_TICKS, NUM_TURNS, bus_rates, nats_server
 from htfi_eval.bench.service.tenants import NUM_PAIRS, quiet_tenant_rows
 from htfi_eval.commands import figures_options, quick_option
 from htfi_eval.report import write_outputs
@@ -50,6 +52,8 @@ def command(json_file: Path | None, history_file: Path | None, quick: bool) -> N
     compressed. quiet_tenant_p99_ratio: reads and questions of a tenant while another asks ten times as much, over those
     without, the worse of the two. Beside them FastAPI and uvicorn as they come, with a body of the same size at the
     same rate.
+    bus_publish_per_s and bus_read_per_s, where a nats-server is at hand: decisions onto NATS, in groups of 256, and
+    ticks from it until they are read; bus_publish_ratio and bus_read_ratio, to nats-py alone.
 
     \b
     Examples:
@@ -90,6 +94,7 @@ def command(json_file: Path | None, history_file: Path | None, quick: bool) -> N
             Path(parent), _process, seconds=shorter, num_pairs=pairs
         )
         rows += quiet_rows
+        _bus_rows(rows, metrics, Path(parent), quick)
         starts = [_start_s(Path(parent) / f"start{k}") for k in range(1 if quick else NUM_STARTS)]
         metrics["start_s"] = median(starts)
         rows.append({"what": "htfi serve to the page, sample, s", "p50": median(starts)})
@@ -155,6 +160,23 @@ def _requests(port: int, path: str, seconds: float, feeder: _Feeder) -> list[flo
     if answer["failed"]:
         raise DependencyUnavailable(f"{answer['failed']} requests were not answered")
     return answer["times_ms"]
+
+
+def _bus_rows(
+    rows: list[dict[str, Any]], metrics: dict[str, float | None], parent: Path, quick: bool
+) -> None:
+    """Where there is a nats-server: decisions and ticks a second, and how many times nats-py's own."""
+    server = nats_server()
+    if server is None or find_spec("nats") is None:
+        return
+    line = sorted((parent / "run" / "decisions.jsonl").read_bytes().splitlines(), key=len)
+    nums = (512, 2_000, 1) if quick else (NUM_DECISIONS, NUM_TICKS, NUM_TURNS)
+    found = bus_rates(server, parent / "bus", line[len(line) // 2], *nums)
+    for name, what in (("publish", "decisions onto NATS"), ("read", "ticks from NATS")):
+        bare = found[f"{name}_bare"]
+        metrics[f"bus_{name}_per_s"], metrics[f"bus_{name}_ratio"] = found[name], found[name] / bare
+        rows.append({"what": f"{what}, a second", "p50": found[name]})
+        rows.append({"what": f"{what} by nats-py alone, a second", "p50": bare})
 
 
 def _row(rows: list[dict[str, Any]], what: str, times_ms: Sequence[float]) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from htfi.apps.cli.service.operation import backup, migrate, restore, retention
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY, NS_PER_S, format_ns
 from htfi.tenancy.quotas import Quota
@@ -43,7 +44,12 @@ def command() -> None:
       htfi service keys list --service DIR
       htfi service keys revoke acme ID --service DIR
       htfi service usage --service DIR --csv usage.csv
+      htfi service backup DIR /backups/2026-11-28
     """
+
+
+for one in (backup, restore, migrate, retention):
+    command.add_command(one)
 
 
 @command.group("keys", short_help="API keys: add, list, revoke.")
