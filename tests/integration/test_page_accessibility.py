@@ -34,8 +34,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess
 
 def open_view(page: Page, url: str, view: str) -> None:
     page.goto(f"{url}/#{view}")
-    expect(page.get_by_text("Reading …")).to_have_count(0)
     expect(page.locator("main h2").first).to_be_visible()
+    expect(page.locator("main table, main .quiet").first).to_be_visible()
+    expect(page.get_by_text("Reading …")).to_have_count(0)
 
 
 @pytest.mark.parametrize("is_dark", [False, True])

@@ -132,6 +132,7 @@ def test_orders_positions_nodes_and_bands_are_those_of_the_routes(
     expect(page.get_by_role("group", name="Machines")).to_contain_text("this service")
     go(page, "Bands")
     expect(page.get_by_role("group", name="Prices inside")).to_contain_text(re.compile(r"all\d+80\d"))
+    assert page.url.endswith("/#/bands")
 
 
 @pytest.mark.slow
@@ -215,6 +216,8 @@ def test_news_is_handed_in_and_known_again(browser: Browser, tmp_path: Path) -> 
         card = page.get_by_role("article", name="Item 1")
         expect(card).to_contain_text("waiting · AAA, BBB")
         expect(card).to_contain_text("<img src=x onerror")
+        (posted,) = service.client.get("/v1/news").json()["items"]
+        assert (posted["status"], posted["symbols"]) == ("waiting", ["AAA", "BBB"])
 
 
 @pytest.mark.slow
@@ -258,3 +261,31 @@ def test_stream_resumes_after_the_service_was_restarted(browser: Browser, tmp_pa
             assert shown == sorted(set(shown), reverse=True)
             assert shown[0] - shown[-1] == len(shown) - 1
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+
+
+@pytest.mark.slow
+def test_run_that_goes_on_is_stopped_and_enabled_again(browser: Browser, tmp_path: Path) -> None:
+    folder = record_forecasts(tmp_path / "run")
+    with (
+        htfi.open_run(folder, interval="1d", models=None) as run,
+        ServiceProcess("--follow", str(folder)) as service,
+        page_of(browser, f"{service.url}/#/people") as watched,
+    ):
+        page = watched.page
+        verdict = page.locator(".decisions li").first
+        page.get_by_role("button", name="Stop …").click()
+        act(page, "Stop releases", why="quotes look wrong", confirm="stop")
+        list(run.feed(daily_bars(60, 62)))
+        expect(page.get_by_role("link", name="Releases are stopped")).to_be_visible()
+        expect(page.get_by_role("region", name="Releases")).to_contain_text("Stopped: firm, by Ann Lee")
+        go(page, "Forecasts")
+        expect(verdict).to_contain_text("withheld")
+        page.get_by_role("link", name="Releases are stopped").click()
+        page.get_by_role("button", name="Enable again").click()
+        act(page, "Enable again", why="they are right")
+        list(run.feed(daily_bars(62, 64)))
+        expect(page.get_by_role("region", name="Releases")).to_contain_text("Nothing holds them back.")
+        go(page, "Forecasts")
+        expect(verdict).to_contain_text("release")
+        control = service.client.get("/v1/control").json()
+        assert (control["is_clear"], control["waiting"]) == (True, [])

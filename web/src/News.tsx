@@ -4,7 +4,7 @@ import { useRef, useState, type FormEvent } from "react";
 import { post, ProblemError, requestName } from "./api";
 import type { Finding } from "./governance";
 import { instant } from "./format";
-import { useRead } from "./useRead";
+import { useRead, type Page } from "./useRead";
 
 interface Use {
   index: number;
@@ -43,7 +43,7 @@ interface Props {
 }
 
 export function News({ maySend, onSaid }: Props) {
-  const news = useRead<{ items: Item[] }>("v1/news");
+  const news = useRead<Page<Item>>("v1/news");
   return (
     <>
       <section aria-labelledby="news">
@@ -55,6 +55,7 @@ export function News({ maySend, onSaid }: Props) {
         {news.body?.items.map((one) => (
           <ItemCard key={one.id} item={one} />
         ))}
+        {news.body !== null && news.body.next !== null && <p className="quiet">The newest 100; there are older ones.</p>}
       </section>
       {maySend && <SendNews onSaid={onSaid} onSent={news.again} />}
     </>

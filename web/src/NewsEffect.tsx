@@ -11,7 +11,7 @@ export function NewsEffect({ index }: { index: number }) {
     <details className="effect" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>What the news did</summary>
       {found.body === null ? (
-        <p className="quiet">{found.problem || "Reading …"}</p>
+        <p className="quiet">{found.problem || (isOpen ? "Reading …" : "")}</p>
       ) : (
         found.body.sections.map((one) => (
           <div key={one.title}>

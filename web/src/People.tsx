@@ -6,7 +6,7 @@ import { admissionOf, answerOf, clearingOf, reenableOf } from "./acts";
 import { counted, figure, instant, visible } from "./format";
 import type { Breaker, Control, Held, PolicyInForce, Question, Suspicion } from "./governance";
 import { Rows } from "./Rows";
-import { useRead, type Read } from "./useRead";
+import { useRead, type Page, type Read } from "./useRead";
 
 interface Props {
   control: Read<Control>;
@@ -15,8 +15,8 @@ interface Props {
 }
 
 export function People({ control, onAct, isBusy }: Props) {
-  const approvals = useRead<{ items: Question[] }>("v1/approvals");
-  const quarantine = useRead<{ items: Held[] }>("v1/quarantine");
+  const approvals = useRead<Page<Question>>("v1/approvals");
+  const quarantine = useRead<Page<Held>>("v1/quarantine");
   const breakers = useRead<{ items: Breaker[] }>("v1/breakers");
   const suspicion = useRead<Suspicion>("v1/suspicion", 10_000);
   const policy = useRead<PolicyInForce>("v1/policy", 10_000);
@@ -75,6 +75,7 @@ export function People({ control, onAct, isBusy }: Props) {
             </div>
           </article>
         ))}
+        {approvals.body !== null && approvals.body.next !== null && <p className="quiet">The oldest 100; more wait.</p>}
       </section>
       <section aria-labelledby="quarantine">
         <h2 id="quarantine">News in quarantine</h2>
@@ -121,6 +122,7 @@ export function People({ control, onAct, isBusy }: Props) {
             )}
           </article>
         ))}
+        {quarantine.body !== null && quarantine.body.next !== null && <p className="quiet">The newest 100; there are older ones.</p>}
       </section>
       <section aria-labelledby="breakers">
         <h2 id="breakers">Breakers</h2>

@@ -36,7 +36,7 @@ export const Why = memo(function Why({ forecast }: { forecast: Forecast }) {
           <div key={name}>
             <dt>{name.replaceAll("_", " ")}</dt>
             <dd>
-              <meter min={0} max={1} value={share} aria-label={name} /> {percent(share, 0)}
+              <meter min={0} max={1} value={share} aria-label={name} /> <span>{percent(share, 0)}</span>
             </dd>
           </div>
         ))}

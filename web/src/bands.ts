@@ -31,8 +31,8 @@ class BandRenderer implements ICustomSeriesPaneRenderer {
   draw(target: Target, toY: PriceToCoordinateConverter): void {
     const { data, fill } = this;
     if (data === null || data.visibleRange === null) return;
-    const from = Math.max(data.visibleRange.from - 1, 0);
-    const bars = data.bars.slice(from, data.visibleRange.to + 1);
+    const { from, to } = data.visibleRange; // bars outside of it have no place
+    const bars = data.bars.slice(from, to);
     if (bars.length < 2) return;
     target.useMediaCoordinateSpace(({ context }) => {
       context.beginPath();

@@ -3,6 +3,12 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { get, ProblemError } from "./api";
 
+/** A page of a listing: the first, of 100. */
+export interface Page<T> {
+  items: T[];
+  next: number | null;
+}
+
 export interface Read<T> {
   body: T | null;
   problem: string;

@@ -117,7 +117,7 @@ class LanguageModels:
         """A prompt in ids of plain tokens. Raises: InvalidInput for a control token or one that is none."""
         for token in ids:
             if self.target.tokenizer.piece(token) is None:
-                raise InvalidInput(f"prompt: {token} is no plain token of this vocabulary")
+                raise InvalidInput(f"prompt: {token} must be a plain token of this vocabulary")
         return [*self.target.tokenizer.opening, *ids]
 
     def chat_prompt(self, messages: Sequence[tuple[str, str]]) -> list[int]:

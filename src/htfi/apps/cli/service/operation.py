@@ -18,7 +18,7 @@ from htfi.wiring.service.tenants import read_service
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-@click.command("backup", short_help="Copy a service's folder while it goes on.")
+@click.command("backup", short_help="Copy a service's folder while it is in use.")
 @click.argument("folder", metavar="DIR", type=FOLDER)
 @click.argument("place", metavar="OUT", type=FOLDER)
 @click.option(
@@ -132,7 +132,7 @@ def migrate(folder: Path, check: bool, database: str | None) -> None:
 def retention(folder: Path, applies: bool, by: str, why: str, at: str | None) -> None:
     """List what tenants have that is older than the terms in service.toml, and delete it with --apply.
 
-    Usage and answered requests are deleted while the service goes on; what a run recorded, once the run has ended.
+    Usage and answered requests are deleted while the service is up; what a run recorded, once the run has ended.
     Each deletion is recorded: in the run's governance log, or beside the usage.
 
     \b

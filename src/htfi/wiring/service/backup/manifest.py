@@ -62,7 +62,7 @@ def read_manifest(backup: Path) -> Manifest:
     except OSError as error:
         raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
     try:
-        head = msgspec.json.decode(data, type=_Head)
+        head = msgspec.json.decode(data, type=_ManifestHead)
         if head.format > FORMAT:
             raise InvalidInput(
                 f"{backup} was made by a newer version ({head.version}): restore it with that one"
@@ -106,7 +106,7 @@ def digest_of(path: Path) -> tuple[int, str]:
     return num_bytes, digest.hexdigest()
 
 
-class _Head(msgspec.Struct):
+class _ManifestHead(msgspec.Struct):
     format: int
     version: str = "unknown"
 
