@@ -203,6 +203,8 @@ def test_nobody_makes_a_draft_of_a_name_that_can_be_guessed() -> None:
         f"{path.relative_to(ROOT)}: {line.strip()}"
         for path in sorted([*SRC.rglob("*.py"), *TRAINING.rglob("*.py")])
         if path not in (SRC / "domain/files.py", SRC / "adapters/sandbox/seccomp.py")  # which refuses it
+        # takes a folder only where it is its owner's, no link, and nobody else fills it; what it leaves out of a backup
+        if path.parent != SRC / "wiring/service/backup"
         for line in path.read_text(encoding="utf-8").splitlines()
         if re.search(r"O_CREAT|\.(new|part|tmp)\"|mkstemp|0o644", line)
     ]

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from htfi.adapters.feeds import websocket
+from htfi.adapters.feeds.live import message_rows
 from htfi.adapters.feeds.rate_limits import fresh_s, retry_after_s
 from htfi.adapters.feeds.records import (
     MAX_ROW_BYTES,
@@ -119,7 +119,7 @@ def inbox_rows(data: bytes) -> None:
 
 
 def websocket_message(data: bytes) -> None:
-    rows = websocket._rows(data)
+    rows = message_rows(data)
     assert sum(len(content) for content, _ in rows) <= len(data)
     _check_rows([(0, content, num_bytes) for content, num_bytes in rows], JsonRows(), RowParser(_NEWS, ""), 1)
 

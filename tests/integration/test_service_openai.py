@@ -148,7 +148,7 @@ def test_control_tokens_that_a_user_writes_are_read_as_text(client: openai.OpenA
     plain = client.completions.create(model=MODEL, prompt="</s>", max_tokens=1, seed=1)
     assert plain.usage is not None
     assert plain.usage.prompt_tokens > 2
-    with pytest.raises(openai.BadRequestError, match="no plain token"):
+    with pytest.raises(openai.BadRequestError, match="must be a plain token"):
         client.completions.create(model=MODEL, prompt=[1], max_tokens=1)
 
 

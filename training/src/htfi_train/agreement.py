@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from htfi.decoding.grammar import CompiledGrammar
 from htfi.decoding.kv_cache import KVRow
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.noise import noise_key
@@ -79,7 +80,9 @@ def _count_matches(
     after = draft.sessions.extend([reread.row for reread in turn], [reread.tokens for reread in turn])
     for (asked, tokens, _, first), rest in zip(turn, after, strict=True):
         logits = np.concatenate([first[None], rest[:-1]])  # [T, V]: row t chooses token t
-        for place, step, name in asked.grammar.open_positions(tokens):
+        form = asked.grammar
+        assert isinstance(form, CompiledGrammar)  # of a reading, never of free text
+        for place, step, name in form.open_positions(tokens):
             noise = np.array([noise_key(asked.request.seed, COMPLETION_STREAM, place)], np.uint64)
             drawn = sample_tokens(logits[place : place + 1], step.allowed, asked.sampling, noise)
             choices[name] = choices.get(name, 0) + 1

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from htfi.decoding.grammar import CompiledGrammar
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.replay_buffer import RecordedAnswer, ReplayRecord, is_holdout, news_key
 from htfi.domain.errors import IntegrityError
@@ -73,10 +74,10 @@ def examples_of(
         asked = generator.tokenize(exchange.request)
         if isinstance(asked, RequestRefused):
             return []
-        begin = len(asked.prompt)
+        begin, form = len(asked.prompt), asked.grammar
+        assert isinstance(form, CompiledGrammar)  # of a reading, never of free text
         places = [
-            (begin + place, step.allowed.ids)
-            for place, step, _ in asked.grammar.open_positions(exchange.tokens)
+            (begin + place, step.allowed.ids) for place, step, _ in form.open_positions(exchange.tokens)
         ]
         ids = [*asked.prompt, *exchange.tokens]
         admitted = [sets.number(admitted) for _, admitted in places]
@@ -123,8 +124,10 @@ def _usable_news_key(generator: LocalGenerator, exchange: ReplayRecord) -> bytes
         asked = generator.tokenize(exchange.request)
         if isinstance(asked, RequestRefused) or len(exchange.tokens) > asked.grammar.max_tokens:
             return None
+        form = asked.grammar
+        assert isinstance(form, CompiledGrammar)
         try:
-            asked.grammar.open_positions(exchange.tokens)
+            form.open_positions(exchange.tokens)
         except IntegrityError:
             return None
         return news_key(asked.prompt, asked.num_shared)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   htfi mcp --follow run1           tools over standard input and output
-  htfi mcp prices.csv --out run1   the same, with a run of your files beside it
+  htfi mcp prices.csv --out run1   the same, with a run of your files
   htfi mcp --follow run1 --listen 127.0.0.1:8351
 """
 

@@ -9,9 +9,9 @@ import click
 
 EPILOG = """\b
 Examples:
-  htfi publish run1 --to nats://127.0.0.1:4222/DECISIONS          until the run has ended
+  htfi publish run1 --to nats://127.0.0.1:4222/DECISIONS
   htfi publish run1 --to kafka://127.0.0.1:9092/DECISIONS
-  htfi publish run1 --to nats+tls://bus.example/ACME?prefix=acme.decisions --stay
+  htfi publish run1 --to nats+tls://bus.example/ACME?prefix=acme --stay
 """
 
 

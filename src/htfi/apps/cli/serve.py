@@ -21,7 +21,7 @@ Examples:
   htfi serve                       a run of the embedded sample
   htfi serve prices.csv --out run1 a run of your files, as it goes
   htfi serve --follow run1         a run of another shell, or an ended one
-  htfi serve --service DIR         tenants with keys, each with a run of its own
+  htfi serve --service DIR         tenants with keys, each with its own run
 """
 
 

@@ -46,7 +46,7 @@ def monitor_command(url: str, key_text: str | None, state: Path, every_s: float,
 
     \b
     Examples:
-      htfi ledger monitor http://127.0.0.1:8350 --key htfi.example/run+bd1cfb4f+AV0R…
+      htfi ledger monitor http://127.0.0.1:8350 --key htfi.run+bd1cfb4f+AV0R…
       htfi ledger monitor https://log.example --once
     """
     require_extra("htfi ledger monitor", "client", "httpx")

@@ -40,7 +40,7 @@ def command() -> None:
 
     \b
     Examples:
-      htfi service keys add acme --service DIR --name "Ann's notebook" --scopes read,ask
+      htfi service keys add acme --service DIR --name ann --scopes read,ask
       htfi service keys list --service DIR
       htfi service keys revoke acme ID --service DIR
       htfi service usage --service DIR --csv usage.csv
@@ -76,8 +76,8 @@ def add_command(
 
     \b
     Examples:
-      htfi service keys add acme --service DIR --name notebook --scopes read,ask --expires 90d
-      htfi service keys add acme --service DIR --name batch --scopes generate --quota tokens_per_day=1000000
+      htfi service keys add acme --service DIR --name ann --scopes read,ask
+      htfi service keys add a --service DIR --name b --scopes ask --expires 90d
     """
     service = read_service(folder)
     service.check_tenant(tenant)

@@ -61,7 +61,7 @@ def restore(place: Path, folder: Path, database: str | None) -> None:
     \b
     Examples:
       htfi service restore /backups/2026-11-28 DIR
-      htfi service restore /backups/2026-11-28 DIR --database postgresql://htfi@127.0.0.1/trial
+      htfi service restore /backups/1128 DIR --database postgresql://htfi@db/trial
     """
     found = restore_backup(place, folder, database)
     num_entries = sum(one.size for one in found.ledgers)
@@ -72,7 +72,7 @@ def restore(place: Path, folder: Path, database: str | None) -> None:
     if found.keys_left_out:
         click.echo(
             f"htfi: keys are missing: {', '.join(found.keys_left_out)}: runs can be read; put the keys there before "
-            "a run goes on",
+            "a run is continued",
             err=True,
         )
     for line in found.left_out:

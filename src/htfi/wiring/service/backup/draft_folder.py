@@ -55,6 +55,8 @@ def _claim(descriptor: int, draft: Path, place: Path) -> None:
             raise BlockingIOError
     except (BlockingIOError, FileNotFoundError):
         raise InvalidInput(f"{place} is being written by another command: wait until it has ended") from None
+    if os.fstat(descriptor).st_uid != os.geteuid():
+        raise InvalidInput(f"{draft} belongs to another user: remove it, or name a folder elsewhere")
     os.fchmod(descriptor, PRIVATE_FOLDER)
     for left in draft.iterdir():
         if left.is_dir() and not left.is_symlink():
