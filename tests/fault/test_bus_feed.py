@@ -73,6 +73,7 @@ def test_messages_come_in_order_over_a_server_that_is_killed(server: NatsServer,
         assert prices(merged, 2) == [7, 8]
 
 
+@pytest.mark.slow
 def test_a_server_that_is_away_for_a_while_is_waited_for(server: NatsServer, tmp_path: Path) -> None:
     server.send("ticks.A", [row(1).encode()])
     report: list[str] = []

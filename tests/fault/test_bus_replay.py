@@ -46,6 +46,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[bytes], bytes]:
     return rows, record(str(folder / "ticks.jsonl"), folder / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bus", ["nats", "kafka"])
 def test_a_recorded_day_gives_the_same_bytes_as_its_file(
     bus: str, day: tuple[list[bytes], bytes], tmp_path: Path

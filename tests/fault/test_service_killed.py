@@ -74,6 +74,7 @@ def test_stop_of_a_service_that_was_killed_before_it_answered_is_asked_for_once(
     ]
 
 
+@pytest.mark.slow
 def test_second_request_of_a_key_waits_for_no_first(run: LiveRun) -> None:
     answers: list[int] = []
     with ServiceProcess("--follow", str(run.folder)) as service:
@@ -91,6 +92,7 @@ def test_second_request_of_a_key_waits_for_no_first(run: LiveRun) -> None:
     assert (second.status_code, answers, len(asked(run))) == (409, [202], 1)
 
 
+@pytest.mark.slow
 def test_full_disk_stops_no_stop_and_no_reader_and_keeps_no_half_news(run: LiveRun) -> None:
     with ServiceProcess("--follow", str(run.folder), program=(sys.executable, "-c", FULL)) as service:
         narrow = service.client.post("/v1/stop", json=STOP, headers=KEY)
@@ -108,6 +110,7 @@ def test_full_disk_stops_no_stop_and_no_reader_and_keeps_no_half_news(run: LiveR
     assert [one.by for one in governance_entries(run.folder) if isinstance(one, Stopped)] == ["a STOP file"]
 
 
+@pytest.mark.slow
 def test_service_of_a_run_that_is_killed_says_so_and_keeps_what_is_asked_for_it(run: LiveRun) -> None:
     with ServiceProcess("--follow", str(run.folder)) as service:
         run.process.kill()

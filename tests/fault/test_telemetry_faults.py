@@ -56,6 +56,7 @@ def test_spans_arrive_with_their_ids_times_and_attributes() -> None:
     assert found.attributes == {"htfi.decision_ids": ["a", "b"]}
 
 
+@pytest.mark.slow
 def test_a_collector_that_hangs_fills_a_bounded_queue_and_the_rest_is_counted() -> None:
     num = 3 * MAX_QUEUED_SPANS
     with (

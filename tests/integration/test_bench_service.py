@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from htfi.apps.cli.main import cli
 from htfi_eval.bench.service.bus import nats_server
 
 
+@pytest.mark.slow
 def test_quick_run_has_every_figure(tmp_path: Path) -> None:
     file = tmp_path / "service.json"
     done = CliRunner().invoke(cli, ["bench", "service", "--quick", "--json", str(file)])

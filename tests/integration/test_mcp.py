@@ -300,6 +300,7 @@ def test_calls_at_once_are_each_answered(client: McpClient, decisions: list[Any]
     assert verified.structured_content["holds"]
 
 
+@pytest.mark.slow
 def test_http_gives_the_same_tools_and_answers(
     client: McpClient, folder: Path, tools: dict[str, Any]
 ) -> None:

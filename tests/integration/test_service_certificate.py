@@ -67,6 +67,7 @@ def stream_lines(secure: ssl.SSLSocket, until_text: bytes) -> bytes:
     return read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_by_signal", [True, False])
 def test_new_certificate_ends_no_stream(tmp_path: Path, is_by_signal: bool) -> None:
     folder = tmp_path / "service"

@@ -138,6 +138,7 @@ def test_refusals_name_their_status(service: ServiceProcess) -> None:
         Client("ftp://example.com")
 
 
+@pytest.mark.slow
 def test_streams_of_both_forms_go_on_over_a_killed_service(folder: Path, lines: list[str]) -> None:
     wanted = list(range(10, len(lines)))
     with ServiceProcess("--follow", str(folder)) as service:

@@ -112,6 +112,7 @@ def test_stop_and_its_end_are_answered_once_the_run_that_goes_on_has_logged_them
     assert (stopped["is_clear"], clear["is_clear"], clear["stops"], clear["waiting"]) == (False, True, [], [])
 
 
+@pytest.mark.slow
 def test_run_that_resumes_or_is_repeated_comes_to_the_same_record(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with LiveRun(folder) as run:

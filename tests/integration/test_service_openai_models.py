@@ -109,6 +109,7 @@ def test_async_stream_joins_to_the_whole_answer(service: ServiceProcess, client:
     assert asyncio.run(ask()) == [whole] * 3
 
 
+@pytest.mark.slow
 def test_target_without_a_draft_writes_the_same(
     folders: tuple[Path, Path], client: openai.OpenAI, tmp_path: Path
 ) -> None:
@@ -146,6 +147,7 @@ def test_method_that_a_path_does_not_take_is_405(service: ServiceProcess) -> Non
     assert service.client.get("/").status_code == 200
 
 
+@pytest.mark.slow
 def test_tokens_are_metered_and_a_spent_quota_refuses_before_the_work(tmp_path: Path) -> None:
     (tmp_path / SERVICE_FILE).write_text(SERVICE, encoding="utf-8")
     for name in ("acme", "spent"):

@@ -117,6 +117,7 @@ def test_unknown_class_of_retention_is_named_with_its_file(folder: Path) -> None
     assert "service.toml: retention.classes: there is no retention class 'nothing'" in str(said.exception)
 
 
+@pytest.mark.slow
 def test_move_to_postgresql_copies_every_row_once_and_the_key_goes_on(
     folder: Path, postgres: PostgresServer, tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def test_rules_that_cannot_be_read_let_nobody_in(place: RunPlace) -> None:
     assert "is no directory of people" in ReadingRights(place).refusal("ann")
 
 
+@pytest.mark.slow
 def test_right_that_is_withdrawn_ends_over_http(place: RunPlace, tmp_path: Path) -> None:
     assert place.governance is not None
     text = '[tenants.acme]\nrun = "run"\ngovernance = "G"\n'

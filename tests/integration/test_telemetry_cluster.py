@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from link_processes import Stage, environment, finish, write_sources
 from metered_run import scrape
 from otlp_receiver import OtlpReceiver
 
 
+@pytest.mark.slow
 def test_a_reading_at_a_cloud_is_in_the_trace_of_its_decision(tmp_path: Path) -> None:
     sources = write_sources(tmp_path, 40)
     (tmp_path / "said").mkdir()

@@ -111,6 +111,7 @@ def test_no_text_of_news_and_no_secret_stands_in_telemetry(tmp_path: Path) -> No
     assert "plugh-secret" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_collector_that_hangs_costs_no_decision(tmp_path: Path) -> None:
     rows = bar_rows(30)
     with (
@@ -125,6 +126,7 @@ def test_a_collector_that_hangs_costs_no_decision(tmp_path: Path) -> None:
         assert receiver.spans == []
 
 
+@pytest.mark.slow
 def test_a_run_without_telemetry_loads_none_of_its_libraries(tmp_path: Path) -> None:
     (tmp_path / "prices.csv").write_text(
         "ts,symbol,close\n" + "".join(f"2024-01-{day:02}T21:00:00Z,AAA,{100 + day}\n" for day in range(1, 29))

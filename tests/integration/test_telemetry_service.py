@@ -58,6 +58,7 @@ def test_requests_are_counted_by_route_template_and_never_by_path(service: Servi
     assert {dict(labels)["method"] for labels in seen} <= {"GET", "other"}
 
 
+@pytest.mark.slow
 def test_open_streams_are_a_gauge(service: ServiceProcess) -> None:
     def num(kind: str) -> float:
         return scrape(f"{service.url}/metrics")["htfi_http_streams"][(("kind", kind),)]

@@ -112,6 +112,7 @@ def test_password_is_not_said_where_the_database_does_not_answer(tmp_path: Path)
     assert "\n" not in str(failed.value)
 
 
+@pytest.mark.slow
 def test_requests_go_on_while_the_database_restarts_and_each_is_counted_once(tmp_path: Path) -> None:
     folder = tmp_path / "service"
     folder.mkdir()
