@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from htfi import models
@@ -52,6 +52,8 @@ def test_parts_join_to_the_text(text: str) -> None:
 
 @given(TEXTS, STOPS)
 def test_parts_join_to_the_text_before_the_first_stop(text: str, stops: list[str]) -> None:
+    # of two stops, one within the other, the shorter may end first in a stream and begin later
+    assume(not any(one in other for one in stops for other in stops if one != other))
     parts, stream = parts_of(tokenizer().encode(text), stops)
     assert "".join(parts) == up_to_first(text, stops)
     assert stream.is_stopped == any(stop in text for stop in stops)
