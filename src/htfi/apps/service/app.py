@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.staticfiles import StaticFiles
-from starlette.routing import Match, Mount
+from starlette.routing import Match, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from htfi import __version__
@@ -25,6 +25,7 @@ from htfi.apps.service import (
     tiles,
     usage_routes,
 )
+from htfi.apps.service.agents import AgentTools
 from htfi.apps.service.callers import NOBODY, caller_of
 from htfi.apps.service.identity import CallerIdentity
 from htfi.apps.service.measuring import measure
@@ -127,7 +128,7 @@ def create_app(
         responses=gives(Health),
     )
     if agents is not None:
-        app.router.routes.extend(agents.routes)
+        app.router.routes.append(Route("/mcp", agents))
     measure(app, runs, telemetry)
     page = GZipMiddleware(StaticFiles(packages=[("htfi.apps.service", "page")], html=True))
     app.router.routes.append(_PageFiles("/", page))
@@ -143,13 +144,15 @@ class _PageFiles(Mount):
         return super().matches(scope)
 
 
-def _agents(runs: Mapping[str, ServedRun], names: Sequence[str], *, has_keys: bool) -> "MountedServer | None":
+def _agents(runs: Mapping[str, ServedRun], names: Sequence[str], *, has_keys: bool) -> AgentTools | None:
     """Tools for agents at /mcp, where the extra `[mcp]` is installed."""
-    if not is_installed("mcp"):
-        return None
-    from htfi.apps.mcp.mount import MountedServer
 
-    return MountedServer(runs, names, has_keys=has_keys)
+    def make() -> "MountedServer":
+        from htfi.apps.mcp.mount import MountedServer
+
+        return MountedServer(runs, names, has_keys=has_keys)
+
+    return AgentTools(make) if is_installed("mcp") else None
 
 
 def page_paths() -> list[str]:
