@@ -1,12 +1,12 @@
 """`kafka://HOST:PORT/TOPIC?…`: what it names, and the credentials beside it, which no address holds."""
 
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from htfi.domain.client_tls import client_tls
 from htfi.domain.errors import InvalidInput
 
 SCHEMES = ("kafka", "kafka+tls")
@@ -85,7 +85,7 @@ def connect_options(address: KafkaAddress, environment: Mapping[str, str]) -> di
         options["sasl_plain_username"] = named["USER"]
         options["sasl_plain_password"] = named["PASSWORD"]
     if address.uses_tls:
-        options["ssl_context"] = _tls(named)
+        options["ssl_context"] = client_tls(named, "KAFKA_")
     return options
 
 
@@ -96,15 +96,3 @@ def _host_and_port(text: str) -> tuple[str, int]:
     """Raises: ValueError."""
     parts = urlsplit(f"//{text}")
     return parts.hostname or "", parts.port or _PORT
-
-
-def _tls(named: Mapping[str, str]) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context(cafile=named["CA"] or None)
-        if named["CERT"]:
-            context.load_cert_chain(named["CERT"], named["KEY"] or None)
-    except (ssl.SSLError, OSError) as error:
-        reason = getattr(error, "reason", None) or type(error).__name__
-        raise InvalidInput(f"KAFKA_CA, KAFKA_CERT or KAFKA_KEY cannot be used: {reason}") from error
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context

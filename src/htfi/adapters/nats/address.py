@@ -1,12 +1,12 @@
 """`nats://HOST:PORT/STREAM?…`: what it names, and the credentials beside it, which no address holds."""
 
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from htfi.domain.client_tls import client_tls
 from htfi.domain.errors import InvalidInput
 
 SCHEMES = ("nats", "nats+tls")
@@ -70,7 +70,7 @@ def connect_options(address: NatsAddress, environment: Mapping[str, str]) -> dic
     if named["NKEY"]:
         options["nkeys_seed"] = named["NKEY"]
     if address.uses_tls:
-        options["tls"] = _tls(named)
+        options["tls"] = client_tls(named, "NATS_")
     elif options and not _is_local(address.server):
         raise InvalidInput(
             f"{address}: credentials go over TLS only: write nats+tls://, or reach the server on this machine"
@@ -84,15 +84,3 @@ _VARIABLES = ("USER", "PASSWORD", "TOKEN", "CREDS", "NKEY", "CA", "CERT", "KEY")
 def _is_local(server: str) -> bool:
     host = urlsplit(server).hostname or ""
     return host in ("localhost", "::1") or host.startswith("127.")
-
-
-def _tls(named: Mapping[str, str]) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context(cafile=named["CA"] or None)
-        if named["CERT"]:
-            context.load_cert_chain(named["CERT"], named["KEY"] or None)
-    except (ssl.SSLError, OSError) as error:
-        reason = getattr(error, "reason", None) or type(error).__name__
-        raise InvalidInput(f"NATS_CA, NATS_CERT or NATS_KEY cannot be used: {reason}") from error
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context
