@@ -37,6 +37,7 @@ class ForecastConfig:
         DEFAULT_EXPERTS, "models whose forecasts are combined"
     )
     foundation: str = setting("", "folder of the model for the expert chronos")
+    pooled: str = setting("", "folder of the models for the expert pooled, by `htfi models fit`")
     history_bars: Annotated[int, Meta(ge=2, le=10_000)] = setting(
         20, "bars of a series before its first forecast"
     )

@@ -1,0 +1,251 @@
+"""Fits linear terms, then symmetric trees, by Newton steps on the CRPS of a distribution with two log scales.
+
+The distribution over h bars has quantiles e^f₁·z below the median and e^f₂·z above it, z those of the samples. One
+tree serves all horizons and both sides: its questions are chosen on random mixtures of the gradients, its leaves by
+the gradients themselves (Iosipoi and Vakhrushev 2022, SketchBoost). Every prior counts in bars that do not overlap.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.forecasting.pooled.features import CALENDAR, FEATURES, SHARED
+from htfi.forecasting.pooled.trees import LEAF_UNIT, MAX_LOG_SCALE, ScaleTrees
+from htfi_train.pooled.losses import TwoSidedCrps, shape_of, size_of
+from htfi_train.pooled.samples import Samples
+
+Array = NDArray[np.float64]
+Single = NDArray[np.float32]
+Bins = NDArray[np.uint8]
+Places = NDArray[np.intp]
+
+MAX_SCALED_RETURN = 12.0
+_SHAPE_RENEWAL_TREES = 25
+_NEWTON_STEPS = 6
+_LATE_SHARE = 0.2  # the newest samples, which say how many trees serve
+_NEVER = 1e12  # samples: a prior that no data move
+
+
+@dataclass(frozen=True, slots=True)
+class BoostingConfig:
+    """How much is fitted."""
+
+    max_trees: int = 100
+    depth: int = 4
+    rate: float = 0.06
+    num_bins: int = 32
+    rows_per_tree: int = 40_000
+    max_rows: int = 200_000  # of all; drawn evenly where there are more
+    linear_prior: float = 1_000.0  # samples by which each linear term is drawn to zero
+    leaf_prior: float = 1_500.0  # samples by which a leaf is drawn to zero
+    num_sketches: int = 2
+    check_every: int = 10
+    patience: int = 30  # trees without gain on the newest samples after which no more are grown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """What was fitted, and the mean CRPS [H] on the newest samples by a fit on the others, in scaled returns: without
+    corrections, with the linear terms, and with trees. `is_used` is false where it did not converge: no corrections."""
+
+    trees: ScaleTrees
+    plain: Array
+    linear: Array
+    boosted: Array
+    is_used: bool
+
+
+def fit_trees(
+    samples: Samples, horizons: tuple[int, ...], config: BoostingConfig, seed: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> Fit:  # fmt: skip
+    """Fit on all samples with an outcome; the number of trees is what served the newest fifth of them best."""
+    samples = _thin(samples, config.max_rows)
+    y = scaled_outcomes(samples)
+    when = int(np.quantile(samples.made_ns, 1.0 - _LATE_SHARE))
+    early, late = samples.known_ns <= when, samples.made_ns > when
+    trial = _Boosting(samples.x[early], y[early], samples.made_ns[early], horizons, config, seed)
+    held_x, held_y = samples.x[late], y[late]
+    plain = _held_out(trial.y, np.zeros_like(trial.f), held_y, np.zeros((len(held_y), trial.f.shape[1])))
+    straight = _held_out(trial.y, trial.f, held_y, trial.trees(0).predict(held_x))
+    best, best_num, boosted = float((straight / plain).sum()), 0, straight
+    for num in range(1, config.max_trees + 1):
+        trial.grow()
+        if progress is not None:
+            progress(num, config.max_trees)
+        if num % config.check_every:
+            continue
+        found = _held_out(trial.y, trial.f, held_y, trial.trees(num).predict(held_x))
+        if float((found / plain).sum()) < best:
+            best, best_num, boosted = float((found / plain).sum()), num, found
+        elif num - best_num >= config.patience:
+            break
+    whole = _Boosting(samples.x, y, samples.made_ns, horizons, config, seed)
+    for _ in range(best_num):
+        whole.grow()
+    trees = _centred(whole.trees(best_num), samples.x)
+    is_used = bool(np.isfinite(trees.linear).all()) and best < len(horizons) * 1.02
+    return Fit(trees if is_used else no_corrections(len(horizons)), plain, straight, boosted, is_used)
+
+
+def no_corrections(num_horizons: int) -> ScaleTrees:
+    linear = np.zeros((len(FEATURES) + 1, 2 * num_horizons))
+    none, blank = np.zeros((0, 1), np.int64), np.zeros((0, 1), np.float32)
+    return ScaleTrees(linear, none, blank, np.zeros((0, 2, 2 * num_horizons), np.int64))
+
+
+def scaled_outcomes(samples: Samples) -> Array:
+    """Outcomes [S, H] in units of the volatility before them, those of wild prints cut."""
+    return np.minimum(np.maximum(samples.y.astype(np.float64), -MAX_SCALED_RETURN), MAX_SCALED_RETURN)
+
+
+def _thin(samples: Samples, most: int) -> Samples:
+    known = np.flatnonzero(np.isfinite(samples.y).all(axis=1))
+    if len(known) > most:
+        known = known[np.linspace(0, len(known) - 1, most).astype(np.intp)]
+    return samples.take(known)
+
+
+def _held_out(y: Array, f: Array, held_y: Array, held_f: Array) -> Array:
+    """CRPS [H] of held-out outcomes, their level corrected: where it drifts, the expert follows it by itself."""
+    drift = np.log(size_of(held_y, held_f) / size_of(y, f))
+    return TwoSidedCrps(shape_of(y, f)).mean(held_y, held_f + np.repeat(drift, 2))
+
+
+def _centred(trees: ScaleTrees, x: Single) -> ScaleTrees:
+    """Corrections of mean zero: level and skew of all are learnt online, and must not jump from one fit to the next."""
+    linear = trees.linear.copy()
+    linear[-1] -= trees.predict(x).mean(axis=0)
+    return ScaleTrees(linear, trees.features, trees.thresholds, trees.leaves)
+
+
+@dataclass(slots=True, eq=False)
+class _Grown:
+    features: list[list[int]] = field(default_factory=list[list[int]])
+    thresholds: list[list[float]] = field(default_factory=list[list[float]])
+    leaves: list[NDArray[np.int64]] = field(default_factory=list[NDArray[np.int64]])
+
+
+class _Boosting:
+    """A fit in progress on n rows: log scales f [n, K] of the trees grown so far."""
+
+    def __init__(
+        self, x: Single, y: Array, made_ns: NDArray[np.int64], horizons: tuple[int, ...], config: BoostingConfig,
+        seed: int,
+    ) -> None:  # fmt: skip
+        self.y = y
+        self._config = config
+        self._overlap = np.repeat(np.array(horizons, np.float64), 2)  # bars that one outcome spans, [K]
+        self._rng = np.random.Generator(np.random.PCG64(seed))
+        per_instant = len(made_ns) / max(len(np.unique(made_ns)), 1)
+        self._linear = _fit_linear(x, y, self._linear_priors(per_instant))
+        self.f = _apply_linear(x, self._linear)
+        self._loss = TwoSidedCrps(shape_of(y, self.f))
+        self._edges = [_edges(x[:, place], config.num_bins) for place in range(x.shape[1])]
+        self._bins = np.stack(
+            [np.searchsorted(edge, x[:, k], "left").astype(np.uint8) for k, edge in enumerate(self._edges)]
+        )
+        # What all series share would divide the instants, of which there are few: the linear terms have it.
+        self._askable = [k for k, name in enumerate(FEATURES) if name not in SHARED and len(self._edges[k])]
+        self._grown = _Grown()
+
+    def _linear_priors(self, per_instant: float) -> Array:
+        """Samples [F + 1, K] by which each term is drawn to zero."""
+        weight = np.array([per_instant if name in SHARED else 1.0 for name in FEATURES])
+        priors = self._config.linear_prior * weight[:, None] * self._overlap
+        priors[[FEATURES.index(name) for name in CALENDAR]] = _NEVER  # they have no straight effect
+        return np.concatenate([priors, np.full((1, len(self._overlap)), 1e-3)])
+
+    def grow(self) -> None:
+        """One more tree."""
+        config, grown = self._config, self._grown
+        drawn = self._rng.integers(0, len(self.y), min(config.rows_per_tree, len(self.y)))
+        gradient = self._loss.gradient(self.y[drawn], self.f[drawn])
+        features, places, leaf = self._ask(self._bins[:, drawn], gradient)
+        num_leaves = 2**config.depth
+        count = np.bincount(leaf, minlength=num_leaves)[:, None]
+        sums = np.stack([np.bincount(leaf, one, num_leaves) for one in gradient.T], axis=1)
+        steps = -config.rate * sums / (count + config.leaf_prior * self._overlap)
+        leaves = np.rint(steps / LEAF_UNIT).astype(np.int64)
+        grown.features.append(features)
+        grown.thresholds.append([float(self._edges[k][at]) for k, at in zip(features, places, strict=True)])
+        grown.leaves.append(leaves)
+        self.f += leaves[_leaf(self._bins, features, places)] * LEAF_UNIT
+        if len(grown.features) % _SHAPE_RENEWAL_TREES == 0:
+            self._loss = TwoSidedCrps(shape_of(self.y, self.f))
+
+    def _ask(self, bins: Bins, gradient: Array) -> tuple[list[int], list[int], NDArray[np.int64]]:
+        """The questions of a tree as features and bins, and the leaf [n] of each row."""
+        config, num_bins = self._config, self._config.num_bins
+        mixtures = self._rng.standard_normal((gradient.shape[1], config.num_sketches))
+        sketches = (gradient @ (mixtures / np.sqrt(self._overlap)[:, None])).T  # [S, n]
+        leaf = np.zeros(bins.shape[1], np.int64)
+        features: list[int] = []
+        places: list[int] = []
+        for level in range(config.depth):
+            size = 2**level * num_bins
+            best, chosen = -np.inf, (self._askable[0], 0)
+            for k in self._askable:
+                cell = leaf * num_bins + bins[k]
+                left = np.cumsum(np.bincount(cell, minlength=size).reshape(-1, num_bins), axis=1)
+                gain = np.zeros(left.shape)
+                for sketch in sketches:
+                    below = np.cumsum(np.bincount(cell, sketch, size).reshape(-1, num_bins), axis=1)
+                    above = below[:, -1:] - below
+                    gain += below**2 / (left + config.leaf_prior)
+                    gain += above**2 / (left[:, -1:] - left + config.leaf_prior)
+                of_bin = gain.sum(axis=0)[: len(self._edges[k])]
+                at = int(of_bin.argmax())
+                if float(of_bin[at]) > best:
+                    best, chosen = float(of_bin[at]), (k, at)
+            features.append(chosen[0])
+            places.append(chosen[1])
+            leaf += (bins[chosen[0]] > chosen[1]).astype(np.int64) << level
+        return features, places, leaf
+
+    def trees(self, num: int) -> ScaleTrees:
+        """The linear terms and the first `num` trees."""
+        grown, depth, k = self._grown, self._config.depth, self.f.shape[1]
+        return ScaleTrees(
+            self._linear,
+            np.array(grown.features[:num], np.int64).reshape(num, depth),
+            np.array(grown.thresholds[:num], np.float32).reshape(num, depth),
+            np.array(grown.leaves[:num], np.int64).reshape(num, 2**depth, k),
+        )
+
+
+def _leaf(bins: Bins, features: list[int], places: list[int]) -> NDArray[np.int64]:
+    leaf = np.zeros(bins.shape[1], np.int64)
+    for level, (feature, at) in enumerate(zip(features, places, strict=True)):
+        leaf += (bins[feature] > at).astype(np.int64) << level
+    return leaf
+
+
+def _fit_linear(x: Single, y: Array, priors: Array) -> Array:
+    """Linear terms [F + 1, K] of log scales."""
+    inputs = np.concatenate([x.astype(np.float64), np.ones((len(x), 1))], axis=1)
+    gram = inputs.T @ inputs
+    linear = np.zeros((inputs.shape[1], 2 * y.shape[1]))
+    for _ in range(_NEWTON_STEPS):
+        f = _apply_linear(x, linear)
+        slope = inputs.T @ TwoSidedCrps(shape_of(y, f)).gradient(y, f)
+        for k in range(linear.shape[1]):
+            drawn = slope[:, k] + priors[:, k] * linear[:, k]
+            linear[:, k] -= np.linalg.solve(gram + np.diag(priors[:, k]), drawn)
+    return linear
+
+
+def _apply_linear(x: Single, linear: Array) -> Array:
+    f = x.astype(np.float64) @ linear[:-1] + linear[-1]
+    return np.minimum(np.maximum(f, -MAX_LOG_SCALE), MAX_LOG_SCALE)
+
+
+def _edges(values: Single, num_bins: int) -> Single:
+    """At most `num_bins` − 1 thresholds, between neighbouring values or at about equal counts."""
+    distinct = np.unique(values)
+    if len(distinct) <= num_bins:
+        return (0.5 * (distinct[1:] + distinct[:-1])).astype(np.float32)
+    shares = np.arange(1, num_bins) / num_bins
+    return np.unique(np.quantile(values, shares, method="lower")).astype(np.float32)
