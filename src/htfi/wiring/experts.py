@@ -56,11 +56,8 @@ def open_experts(config: ForecastConfig, foundation: str = "", mini: str = "") -
         from htfi.forecasting.experts.pooled import PooledExpert
         from htfi.forecasting.pooled.models import read_models
 
-        if not config.pooled:
-            raise InvalidInput(
-                "forecasting.experts names 'pooled': name a folder that `htfi models fit` wrote as forecasting.pooled"
-            )
-        found[_POOLED] = PooledExpert(config, read_models(Path(config.pooled), config.horizons))
+        fitted = read_models(Path(config.pooled), config.horizons) if config.pooled else None
+        found[_POOLED] = PooledExpert(config, fitted)
     for name in of_arch:
         from htfi.adapters.arch.model import ArchModel
         from htfi.forecasting.experts.pretrained import FittedExpert

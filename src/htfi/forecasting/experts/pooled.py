@@ -10,7 +10,7 @@ from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
 from htfi.forecasting.pooled.features import MIN_BARS, PooledFeatures
-from htfi.forecasting.pooled.models import NUM_SIDES, PooledModels
+from htfi.forecasting.pooled.models import PooledModels
 from htfi.forecasting.regression import PooledShape
 from htfi.forecasting.shapes import scale_shape
 
@@ -18,24 +18,23 @@ Array = NDArray[np.float64]
 
 
 class PooledExpert:
-    """Trees over all series state a log scale below and above the median; the distribution has the shape that
-    outcomes of all series had in units of their mean, at each one's size.
+    """Linear terms and trees over all series state a log scale of each horizon; the distribution has the shape that
+    outcomes of all series had in units of it, at each one's size.
 
-    A fit corrects only forecasts after what it was fitted to. Before the first fit of the folder the scale is the
-    volatility that features are relative to, which needs none.
+    A fit forecasts only after what it was fitted to. Before the first, and without a folder of fits, typical linear
+    terms do.
     """
 
     name = "pooled"
 
-    def __init__(self, config: ForecastConfig, models: PooledModels) -> None:
-        self.version = f"1@{models.digest[:12]}"
-        self._models = models
+    def __init__(self, config: ForecastConfig, models: PooledModels | None = None) -> None:
+        self._models = PooledModels(config.horizons) if models is None else models
+        self.version = f"1@{self._models.digest[:12]}" if self._models.digest else "1"
         self._root_h = np.sqrt(np.array(config.horizons, np.float64))
         self._features = PooledFeatures()
         self._shape = PooledShape(config)
         self._columns = SeriesColumns()
         self._columns.declare("scale", np.full(len(config.horizons), np.nan))
-        self._columns.declare("sides", np.ones((len(config.horizons), NUM_SIDES)))
 
     def grow(self, num_series: int) -> None:
         self._columns.grow(num_series)
@@ -44,21 +43,16 @@ class PooledExpert:
 
     def update(self, bars: BarBatch) -> None:
         x, sigma = self._features.update(bars)
-        log_scale = self._models.predict(x, bars.end_ns)
-        middle = 0.5 * (log_scale[:, :, 0] + log_scale[:, :, 1])
-        scale = sigma[:, None] * self._root_h * exact.exp(middle)
+        scale = sigma[:, None] * self._root_h * exact.exp(self._models.predict(x, bars.end_ns))
         old = bars.age[:, None] >= MIN_BARS - 1
         self._columns["scale"][bars.rows] = np.where(old, scale, np.nan)
-        self._columns["sides"][bars.rows] = exact.exp(log_scale - middle[:, :, None])
 
     def learn(self, bars: BarBatch) -> None:
         self._shape.learn(bars, self._columns["scale"][bars.rows], self._features.groups)
 
     def quantiles(self, rows: Rows) -> Array:
         size, shape = self._shape.of(rows, self._features.groups[rows])
-        sides = self._columns["sides"][rows]
-        side = np.where(shape > 0.0, sides[:, :, 1:], sides[:, :, :1])
-        return scale_shape(self._columns["scale"][rows] * size, shape * side)
+        return scale_shape(self._columns["scale"][rows] * size, shape)
 
     def state(self) -> dict[str, Any]:
         return {

@@ -3,6 +3,7 @@
 import hashlib
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,10 +15,10 @@ from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.files import write_atomically
 from htfi.forecasting.pooled.features import FEATURES
 from htfi.forecasting.pooled.trees import ScaleTrees
+from htfi.forecasting.pooled.typical import typical_trees
 
 FILE = "pooled.json"
 FORMAT = "htfi-pooled-1"
-NUM_SIDES = 2  # below the median and above it
 _MAX_DEPTH, _MAX_TREES, _MAX_MODELS, _MAX_LEAF = 8, 2_000, 400, 2**26
 _MAX_BYTES = 256 * 2**20
 
@@ -27,7 +28,7 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 class EncodedModel(msgspec.Struct, frozen=True, kw_only=True):
     """One fit. It may forecast from bars that end at `from_ns` or later: all that it was fitted to was known by then.
 
-    `linear` [F + 1, K], `features` and `thresholds` [M, D], `leaves` [M, 2^D, K]; K is horizons times sides.
+    `linear` [F + 1, H], `features` and `thresholds` [M, D], `leaves` [M, 2^D, H].
     """
 
     from_ns: int
@@ -49,14 +50,19 @@ class EncodedModels(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PooledModels:
-    """The fits of one file by date. `digest` is that of the file."""
+    """The fits of one file by date. `digest` is that of the file; without fits the typical terms forecast."""
 
     def __init__(
-        self, horizons: tuple[int, ...], starts_ns: list[int], trees: list[ScaleTrees], digest: str
+        self,
+        horizons: tuple[int, ...],
+        starts_ns: Sequence[int] = (),
+        trees: Sequence[ScaleTrees] = (),
+        digest: str = "",
     ) -> None:
         self.horizons = horizons
         self.digest = digest
         self._starts_ns, self._trees = starts_ns, trees
+        self._typical = typical_trees(horizons)
 
     @property
     def starts_ns(self) -> tuple[int, ...]:
@@ -64,16 +70,15 @@ class PooledModels:
         return tuple(self._starts_ns)
 
     def predict(self, x: NDArray[np.float32], ends_ns: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Log scales [n, H, 2] below and above the median, after bars that ended then; zero before the first fit."""
-        found = np.zeros((len(x), len(self.horizons) * NUM_SIDES))
+        """Log scales [n, H] after bars that ended then; by typical terms before the first fit."""
+        found = np.empty((len(x), len(self.horizons)))
         first, last = int(ends_ns.min()), int(ends_ns.max())
         ends = [first] if first == last else sorted(set(ends_ns.tolist()))
         for end_ns in ends:
             place = bisect_right(self._starts_ns, end_ns) - 1
-            if place >= 0:
-                which = slice(None) if first == last else ends_ns == end_ns
-                found[which] = self._trees[place].predict(x[which])
-        return found.reshape(len(x), len(self.horizons), NUM_SIDES)
+            which = slice(None) if first == last else ends_ns == end_ns
+            found[which] = (self._trees[place] if place >= 0 else self._typical).predict(x[which])
+        return found
 
 
 def encode_model(trees: ScaleTrees, from_ns: int, num_samples: int) -> EncodedModel:
@@ -130,11 +135,9 @@ def decode_models(data: bytes, horizons: tuple[int, ...], file: str) -> PooledMo
     starts = [model.from_ns for model in encoded.models]
     if not starts or len(starts) > _MAX_MODELS or starts != sorted(set(starts)):
         raise InvalidInput(f"{file} is damaged (its fits do not rise in time): {again}")
-    places = [encoded.horizons.index(horizon) for horizon in horizons]
-    num_outputs = len(encoded.horizons) * NUM_SIDES
-    kept = [place * NUM_SIDES + side for place in places for side in range(NUM_SIDES)]
+    kept = [encoded.horizons.index(horizon) for horizon in horizons]
     try:
-        trees = [_decode(model, num_outputs, kept) for model in encoded.models]
+        trees = [_decode(model, len(encoded.horizons), kept) for model in encoded.models]
     except ValueError as error:
         raise InvalidInput(f"{file} is damaged ({error}): {again}") from error
     return PooledModels(horizons, starts, trees, hashlib.sha256(data).hexdigest())

@@ -1,4 +1,4 @@
-"""Linear terms and symmetric trees, whose sum is a log scale of each horizon and side; the same bits everywhere.
+"""Linear terms and symmetric trees, whose sum is a log scale of each horizon; the same bits everywhere.
 
 A symmetric tree asks the same question of every row at each level, so that a leaf's number is the answers' bits
 (Prokhorenkova et al. 2018, CatBoost). Leaves are whole numbers of `LEAF_UNIT`, whose sum no order changes.
@@ -19,10 +19,10 @@ MAX_LOG_SCALE = 2.0  # of a correction: beyond it a series is none that the mode
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScaleTrees:
-    """K log scales from F features, by M trees of depth D.
+    """H log scales from F features, by M trees of depth D.
 
-    Shapes: linear [F + 1, K], the constant last; features [M, D]; thresholds [M, D] in single precision, a row that
-    is above answers 1; leaves [M, 2^D, K] in LEAF_UNIT.
+    Shapes: linear [F + 1, H], the constant last; features [M, D]; thresholds [M, D] in single precision, a row that
+    is above answers 1; leaves [M, 2^D, H] in LEAF_UNIT.
     """
 
     linear: Array
@@ -31,7 +31,7 @@ class ScaleTrees:
     leaves: NDArray[np.int64]
 
     def predict(self, x: Single) -> Array:
-        """Log scales [n, K] of rows [n, F], each held within ±MAX_LOG_SCALE."""
+        """Log scales [n, H] of rows [n, F], each held within ±MAX_LOG_SCALE."""
         found = np.broadcast_to(self.linear[-1], (len(x), self.linear.shape[1])).copy()
         for place in range(x.shape[1]):
             found += x[:, place, None].astype(np.float64) * self.linear[place]
@@ -49,4 +49,4 @@ class ScaleTrees:
             leaf += bits[:, :, level].astype(np.int64) << level
         leaf += np.arange(num) * self.leaves.shape[1]
         flat = self.leaves.reshape(-1, self.leaves.shape[2])
-        return flat[leaf].sum(axis=1)  # [n, K]
+        return flat[leaf].sum(axis=1)  # [n, H]

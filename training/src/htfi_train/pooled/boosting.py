@@ -1,8 +1,9 @@
-"""Fits linear terms, then symmetric trees, by Newton steps on the CRPS of a distribution with two log scales.
+"""Fits linear terms, then symmetric trees, by Newton steps on the CRPS of one shape at a scale.
 
-The distribution over h bars has quantiles e^f₁·z below the median and e^f₂·z above it, z those of the samples. One
-tree serves all horizons and both sides: its questions are chosen on random mixtures of the gradients, its leaves by
-the gradients themselves (Iosipoi and Vakhrushev 2022, SketchBoost). Every prior counts in bars that do not overlap.
+The distribution over h bars has quantiles e^f·z, z those of the samples. One tree serves all horizons: its questions
+are chosen on random mixtures of the gradients, its leaves by the gradients themselves (Iosipoi and Vakhrushev 2022,
+SketchBoost). Every prior counts in bars that do not overlap. A scale for each side of the median was worse by .03 to
+.2% out of sample.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 
 from htfi.forecasting.pooled.features import CALENDAR, FEATURES, SHARED
 from htfi.forecasting.pooled.trees import LEAF_UNIT, MAX_LOG_SCALE, ScaleTrees
-from htfi_train.pooled.losses import TwoSidedCrps, shape_of, size_of
+from htfi.forecasting.pooled.typical import typical_terms, typical_trees
+from htfi_train.pooled.losses import ScaleCrps, shape_of, size_of
 from htfi_train.pooled.samples import Samples
 
 Array = NDArray[np.float64]
@@ -32,13 +34,13 @@ _NEVER = 1e12  # samples: a prior that no data move
 class BoostingConfig:
     """How much is fitted."""
 
-    max_trees: int = 100
+    max_trees: int = 200
     depth: int = 4
     rate: float = 0.06
     num_bins: int = 32
     rows_per_tree: int = 40_000
     max_rows: int = 200_000  # of all; drawn evenly where there are more
-    linear_prior: float = 1_000.0  # samples by which each linear term is drawn to zero
+    linear_prior: float = 2_000.0  # samples by which each linear term is drawn to what is typical
     leaf_prior: float = 1_500.0  # samples by which a leaf is drawn to zero
     num_sketches: int = 2
     check_every: int = 10
@@ -47,8 +49,8 @@ class BoostingConfig:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """What was fitted, and the mean CRPS [H] on the newest samples by a fit on the others, in scaled returns: without
-    corrections, with the linear terms, and with trees. `is_used` is false where it did not converge: no corrections."""
+    """What was fitted, and the mean CRPS [H] on the newest samples by a fit on the others, in scaled returns: by
+    typical terms, by fitted ones, with trees. Where it did not converge `is_used` is false and `trees` are typical."""
 
     trees: ScaleTrees
     plain: Array
@@ -68,7 +70,8 @@ def fit_trees(
     early, late = samples.known_ns <= when, samples.made_ns > when
     trial = _Boosting(samples.x[early], y[early], samples.made_ns[early], horizons, config, seed)
     held_x, held_y = samples.x[late], y[late]
-    plain = _held_out(trial.y, np.zeros_like(trial.f), held_y, np.zeros((len(held_y), trial.f.shape[1])))
+    known = typical_trees(horizons)
+    plain = _held_out(trial.y, known.predict(trial.x), held_y, known.predict(held_x))
     straight = _held_out(trial.y, trial.f, held_y, trial.trees(0).predict(held_x))
     best, best_num, boosted = float((straight / plain).sum()), 0, straight
     for num in range(1, config.max_trees + 1):
@@ -85,15 +88,9 @@ def fit_trees(
     whole = _Boosting(samples.x, y, samples.made_ns, horizons, config, seed)
     for _ in range(best_num):
         whole.grow()
-    trees = _centred(whole.trees(best_num), samples.x)
+    trees = _centred(whole.trees(best_num), known, samples.x)
     is_used = bool(np.isfinite(trees.linear).all()) and best < len(horizons) * 1.02
-    return Fit(trees if is_used else no_corrections(len(horizons)), plain, straight, boosted, is_used)
-
-
-def no_corrections(num_horizons: int) -> ScaleTrees:
-    linear = np.zeros((len(FEATURES) + 1, 2 * num_horizons))
-    none, blank = np.zeros((0, 1), np.int64), np.zeros((0, 1), np.float32)
-    return ScaleTrees(linear, none, blank, np.zeros((0, 2, 2 * num_horizons), np.int64))
+    return Fit(trees if is_used else known, plain, straight, boosted, is_used)
 
 
 def scaled_outcomes(samples: Samples) -> Array:
@@ -111,13 +108,13 @@ def _thin(samples: Samples, most: int) -> Samples:
 def _held_out(y: Array, f: Array, held_y: Array, held_f: Array) -> Array:
     """CRPS [H] of held-out outcomes, their level corrected: where it drifts, the expert follows it by itself."""
     drift = np.log(size_of(held_y, held_f) / size_of(y, f))
-    return TwoSidedCrps(shape_of(y, f)).mean(held_y, held_f + np.repeat(drift, 2))
+    return ScaleCrps(shape_of(y, f)).mean(held_y, held_f + drift)
 
 
-def _centred(trees: ScaleTrees, x: Single) -> ScaleTrees:
-    """Corrections of mean zero: level and skew of all are learnt online, and must not jump from one fit to the next."""
+def _centred(trees: ScaleTrees, known: ScaleTrees, x: Single) -> ScaleTrees:
+    """The same mean as typical terms: the level is learnt online, and must not jump from one fit to the next."""
     linear = trees.linear.copy()
-    linear[-1] -= trees.predict(x).mean(axis=0)
+    linear[-1] += known.predict(x).mean(axis=0) - trees.predict(x).mean(axis=0)
     return ScaleTrees(linear, trees.features, trees.thresholds, trees.leaves)
 
 
@@ -129,20 +126,20 @@ class _Grown:
 
 
 class _Boosting:
-    """A fit in progress on n rows: log scales f [n, K] of the trees grown so far."""
+    """A fit in progress on n rows: log scales f [n, H] of the trees grown so far."""
 
     def __init__(
         self, x: Single, y: Array, made_ns: NDArray[np.int64], horizons: tuple[int, ...], config: BoostingConfig,
         seed: int,
     ) -> None:  # fmt: skip
-        self.y = y
+        self.x, self.y = x, y
         self._config = config
-        self._overlap = np.repeat(np.array(horizons, np.float64), 2)  # bars that one outcome spans, [K]
+        self._overlap = np.array(horizons, np.float64)  # bars that one outcome spans, [H]
         self._rng = np.random.Generator(np.random.PCG64(seed))
         per_instant = len(made_ns) / max(len(np.unique(made_ns)), 1)
-        self._linear = _fit_linear(x, y, self._linear_priors(per_instant))
+        self._linear = _fit_linear(x, y, typical_terms(horizons), self._linear_priors(per_instant))
         self.f = _apply_linear(x, self._linear)
-        self._loss = TwoSidedCrps(shape_of(y, self.f))
+        self._loss = ScaleCrps(shape_of(y, self.f))
         self._edges = [_edges(x[:, place], config.num_bins) for place in range(x.shape[1])]
         self._bins = np.stack(
             [np.searchsorted(edge, x[:, k], "left").astype(np.uint8) for k, edge in enumerate(self._edges)]
@@ -152,7 +149,7 @@ class _Boosting:
         self._grown = _Grown()
 
     def _linear_priors(self, per_instant: float) -> Array:
-        """Samples [F + 1, K] by which each term is drawn to zero."""
+        """Samples [F + 1, H] by which each term is drawn to what is typical."""
         weight = np.array([per_instant if name in SHARED else 1.0 for name in FEATURES])
         priors = self._config.linear_prior * weight[:, None] * self._overlap
         priors[[FEATURES.index(name) for name in CALENDAR]] = _NEVER  # they have no straight effect
@@ -174,7 +171,7 @@ class _Boosting:
         grown.leaves.append(leaves)
         self.f += leaves[_leaf(self._bins, features, places)] * LEAF_UNIT
         if len(grown.features) % _SHAPE_RENEWAL_TREES == 0:
-            self._loss = TwoSidedCrps(shape_of(self.y, self.f))
+            self._loss = ScaleCrps(shape_of(self.y, self.f))
 
     def _ask(self, bins: Bins, gradient: Array) -> tuple[list[int], list[int], NDArray[np.int64]]:
         """The questions of a tree as features and bins, and the leaf [n] of each row."""
@@ -223,17 +220,17 @@ def _leaf(bins: Bins, features: list[int], places: list[int]) -> NDArray[np.int6
     return leaf
 
 
-def _fit_linear(x: Single, y: Array, priors: Array) -> Array:
-    """Linear terms [F + 1, K] of log scales."""
+def _fit_linear(x: Single, y: Array, typical: Array, priors: Array) -> Array:
+    """Linear terms [F + 1, H] of log scales, drawn to typical ones."""
     inputs = np.concatenate([x.astype(np.float64), np.ones((len(x), 1))], axis=1)
     gram = inputs.T @ inputs
-    linear = np.zeros((inputs.shape[1], 2 * y.shape[1]))
+    linear = typical.copy()
     for _ in range(_NEWTON_STEPS):
         f = _apply_linear(x, linear)
-        slope = inputs.T @ TwoSidedCrps(shape_of(y, f)).gradient(y, f)
+        slope = inputs.T @ ScaleCrps(shape_of(y, f)).gradient(y, f)
+        slope += priors * (linear - typical)
         for k in range(linear.shape[1]):
-            drawn = slope[:, k] + priors[:, k] * linear[:, k]
-            linear[:, k] -= np.linalg.solve(gram + np.diag(priors[:, k]), drawn)
+            linear[:, k] -= np.linalg.solve(gram + np.diag(priors[:, k]), slope[:, k])
     return linear
 
 
