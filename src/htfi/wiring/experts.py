@@ -53,8 +53,8 @@ def open_experts(config: ForecastConfig, foundation: str = "", mini: str = "") -
             )
         found[_FOUNDATION] = FoundationExpert(config, open_foundation_model(Path(foundation)))
     if _POOLED in config.experts:
-        from htfi.forecasting.experts.pooled import PooledExpert
-        from htfi.forecasting.pooled.models import read_models
+        from htfi.forecasting.experts.pooled.expert import PooledExpert
+        from htfi.forecasting.experts.pooled.models import read_models
 
         fitted = read_models(Path(config.pooled), config.horizons) if config.pooled else None
         found[_POOLED] = PooledExpert(config, fitted)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.pooled.features import CALENDAR, FEATURES, SHARED
-from htfi.forecasting.pooled.trees import LEAF_UNIT, MAX_LOG_SCALE, ScaleTrees
-from htfi.forecasting.pooled.typical import typical_terms, typical_trees
+from htfi.forecasting.experts.pooled.features import CALENDAR, FEATURES, SHARED
+from htfi.forecasting.experts.pooled.trees import LEAF_UNIT, MAX_LOG_SCALE, ScaleTrees
+from htfi.forecasting.experts.pooled.typical import typical_terms, typical_trees
 from htfi_train.pooled.losses import ScaleCrps, shape_of, size_of
 from htfi_train.pooled.samples import Samples
 
@@ -68,7 +68,7 @@ def fit_trees(
     y = scaled_outcomes(samples)
     when = int(np.quantile(samples.made_ns, 1.0 - _LATE_SHARE))
     early, late = samples.known_ns <= when, samples.made_ns > when
-    trial = _Boosting(samples.x[early], y[early], samples.made_ns[early], horizons, config, seed)
+    trial = Boosting(samples.x[early], y[early], samples.made_ns[early], horizons, config, seed)
     held_x, held_y = samples.x[late], y[late]
     known = typical_trees(horizons)
     plain = _held_out(trial.y, known.predict(trial.x), held_y, known.predict(held_x))
@@ -85,7 +85,7 @@ def fit_trees(
             best, best_num, boosted = float((found / plain).sum()), num, found
         elif num - best_num >= config.patience:
             break
-    whole = _Boosting(samples.x, y, samples.made_ns, horizons, config, seed)
+    whole = Boosting(samples.x, y, samples.made_ns, horizons, config, seed)
     for _ in range(best_num):
         whole.grow()
     trees = _centred(whole.trees(best_num), known, samples.x)
@@ -125,7 +125,7 @@ class _Grown:
     leaves: list[NDArray[np.int64]] = field(default_factory=list[NDArray[np.int64]])
 
 
-class _Boosting:
+class Boosting:
     """A fit in progress on n rows: log scales f [n, H] of the trees grown so far."""
 
     def __init__(

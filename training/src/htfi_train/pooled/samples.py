@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from htfi.domain.events import Bar
 from htfi.forecasting.config import SESSION_GAP_BARS
+from htfi.forecasting.experts.pooled.features import MIN_BARS, PooledFeatures
 from htfi.forecasting.panel import Panel
-from htfi.forecasting.pooled.features import MIN_BARS, PooledFeatures
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]

@@ -7,7 +7,7 @@ import numpy as np
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY
-from htfi.forecasting.pooled.models import EncodedModel, encode_model
+from htfi.forecasting.experts.pooled.models import EncodedModel, encode_model
 from htfi_train.pooled.boosting import BoostingConfig, Fit, fit_trees
 from htfi_train.pooled.samples import Samples
 

@@ -8,8 +8,8 @@ import click
 import msgspec
 
 from htfi.domain.events import Bar
-from htfi.forecasting.pooled.features import FEATURES
-from htfi.forecasting.pooled.models import FORMAT, EncodedModels, decode_models, write_models
+from htfi.forecasting.experts.pooled.features import FEATURES
+from htfi.forecasting.experts.pooled.models import FORMAT, EncodedModels, decode_models, write_models
 from htfi.forecasting.ports import ReturnModel
 from htfi.wiring.experts import open_foundation_model
 from htfi.wiring.settings import load_settings

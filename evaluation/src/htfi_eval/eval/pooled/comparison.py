@@ -9,9 +9,9 @@ import numpy as np
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.differences import LossDifference, diebold_mariano
-from htfi.forecasting.experts.pooled import PooledExpert
+from htfi.forecasting.experts.pooled.expert import PooledExpert
+from htfi.forecasting.experts.pooled.models import PooledModels
 from htfi.forecasting.experts.pretrained import FoundationExpert
-from htfi.forecasting.pooled.models import PooledModels
 from htfi.forecasting.ports import ReturnModel
 from htfi.wiring.experts import open_experts
 from htfi_eval.commands import ProgressLine
@@ -50,8 +50,9 @@ class Comparison:
 
 
 def compare(
-    prices: Prices, config: ForecastConfig, models: PooledModels, foundation: ReturnModel | None, seed: int
-) -> Comparison:
+    prices: Prices, config: ForecastConfig, models: PooledModels, foundation: ReturnModel | None, seed: int,
+    num_points: int = NUM_FOUNDATION_POINTS,
+) -> Comparison:  # fmt: skip
     """Walk the bars twice, with the learner and without it; score from its first fit on.
 
     Raises: InvalidInput where no forecast has an outcome.
@@ -65,7 +66,7 @@ def compare(
     plain = replace(config, experts=tuple(name for name in config.experts if name != POOLED))
     peers: list[PeerForecaster] = []
     if foundation is not None:
-        chosen = choose_points(measured, begin, config, seed, NUM_FOUNDATION_POINTS, NUM_FOUNDATION_POINTS)
+        chosen = choose_points(measured, begin, config, seed, num_points, num_points)
         peers.append(FoundationPeer(FoundationExpert(config, foundation), chosen, config))
     experts = [*open_experts(plain, plain.foundation), PooledExpert(config, models)]
     found: list[WalkScores] = []

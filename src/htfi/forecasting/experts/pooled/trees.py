@@ -45,8 +45,8 @@ class ScaleTrees:
         answers = x[:, self.features.reshape(-1)] > self.thresholds.reshape(-1)  # [n, M·D]
         bits = answers.reshape(len(x), num, depth)
         leaf = np.zeros((len(x), num), np.int64)
+        leaf += self.leaves.shape[1] * np.arange(num)
         for level in range(depth):
-            leaf += bits[:, :, level].astype(np.int64) << level
-        leaf += np.arange(num) * self.leaves.shape[1]
+            np.add(leaf, 2**level, out=leaf, where=bits[:, :, level])
         flat = self.leaves.reshape(-1, self.leaves.shape[2])
         return flat[leaf].sum(axis=1)  # [n, H]

@@ -6,8 +6,8 @@ Rounded from fits to US equities before 2012 and ETFs before 2010; judged on wha
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.pooled.features import FEATURES
-from htfi.forecasting.pooled.trees import ScaleTrees
+from htfi.forecasting.experts.pooled.features import FEATURES
+from htfi.forecasting.experts.pooled.trees import ScaleTrees
 
 _HORIZONS = (1, 5, 22)
 _TERMS = {  # of log scales, at those horizons

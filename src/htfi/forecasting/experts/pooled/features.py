@@ -95,7 +95,7 @@ class PooledFeatures:
         columns, rows, age = self._columns, bars.rows, bars.age
         columns["end_ns"][rows], columns["group"][rows] = bars.end_ns, bars.group
         columns["is_grown"][rows] = age >= MIN_BARS - 1
-        early = 1.0 / (age + 1.0)
+        early = 1.0 / (age.astype(np.float64) + 1.0)
         own, base, level = self._own(bars, early)
         told = own[:, _SHARED_PLACES]
         columns["told"][rows] = told

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.files import write_atomically
-from htfi.forecasting.pooled.features import FEATURES
-from htfi.forecasting.pooled.trees import ScaleTrees
-from htfi.forecasting.pooled.typical import typical_trees
+from htfi.forecasting.experts.pooled.features import FEATURES
+from htfi.forecasting.experts.pooled.trees import ScaleTrees
+from htfi.forecasting.experts.pooled.typical import typical_trees
 
 FILE = "pooled.json"
 FORMAT = "htfi-pooled-1"

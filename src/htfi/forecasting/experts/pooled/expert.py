@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from htfi.domain import portable_math as exact
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.experts.pooled.features import MIN_BARS, PooledFeatures
+from htfi.forecasting.experts.pooled.models import PooledModels
 from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.pooled.features import MIN_BARS, PooledFeatures
-from htfi.forecasting.pooled.models import PooledModels
 from htfi.forecasting.regression import PooledShape
 from htfi.forecasting.shapes import scale_shape
 
