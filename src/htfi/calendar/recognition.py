@@ -1,0 +1,163 @@
+"""What kind of event a calendar's words name, by the rules in kinds.toml."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from htfi.domain.errors import InvalidInput
+from htfi.domain.time import NS_PER_S, parse_timestamp
+
+# What says of which period a figure is, or of which estimate, and so nothing about its kind.
+_BRACKETS = re.compile(r"[(\[][^)\]]*[)\]]")
+_PERIODS = re.compile(r"\b(?:\d?[mqy]/\d?[mqy]|yoy|mom|qoq|ytd y/y|3m/3m|annuali[sz]ed)\b")
+_ESTIMATES = re.compile(
+    r"\b(?:prelim|preliminary|flash|final|revised|advance reading|first estimate|second estimate|third estimate|s a|"
+    r"n s a|w d a|sa|nsa|wda|national|nominal|real|quarterly|hsbc|caixin|markit|rbc|anz|nab|westpac|nbs|cb|ilo)\b"
+)
+_BANKS = {
+    "federal open market committee": "fomc",
+    "european central bank": "ecb",
+    "bank of england": "boe",
+    "bank of japan": "boj",
+    "bank of canada": "boc",
+    "swiss national bank": "snb",
+    "reserve bank of australia": "rba",
+    "reserve bank of new zealand": "rbnz",
+    "federal reserve": "fed",
+}
+
+
+class _Rule(NamedTuple):
+    kind: str
+    names: re.Pattern[str]
+    unless: re.Pattern[str] | None
+    currency: str
+    from_ns: int
+    until_ns: int
+
+
+class _Rules(NamedTuple):
+    rules: tuple[_Rule, ...]
+    countries: tuple[tuple[str, str], ...]  # words that a name begins with, longest first; prefix
+    by_currency: Mapping[str, str]  # currency to prefix
+    currencies: Mapping[str, str]  # prefix or word to currency
+
+
+def event_kind(name: str, currency: str = "", symbol: str = "", time_ns: int = 0) -> str:
+    """The canonical kind of an event, '' where no rule knows it. `time_ns` decides who is in office; 0: anybody."""
+    return _kind(name, currency, bool(symbol), time_ns if _names_a_person(name) else 0)
+
+
+def currency_of_country(country: str) -> str:
+    """The currency of a country as calendars name it ('Germany', 'us', 'Euro Area'); '' of one that is not known."""
+    given = _plain(country)
+    rules = _rules()
+    return country.strip().upper() if country.strip().upper() in rules.by_currency else rules.currencies.get(given, "")
+
+
+@lru_cache(maxsize=65_536)
+def _kind(name: str, currency: str, has_symbol: bool, time_ns: int) -> str:
+    rules, text = _rules(), plain_name(name)
+    country = next((prefix for words, prefix in rules.countries if text.startswith(f"{words} ")), "")
+    country = country or rules.by_currency.get(currency, "")
+    for rule in rules.rules:
+        if rule.currency and rule.currency != (currency or rules.currencies.get(country, "")):
+            continue
+        if time_ns and not rule.from_ns <= time_ns < rule.until_ns:
+            continue
+        if rule.names.search(text) and not (rule.unless is not None and rule.unless.search(text)):
+            if "{country}" not in rule.kind:
+                return rule.kind
+            if country:
+                return rule.kind.replace("{country}", country)
+    return "earnings" if has_symbol and not currency else ""
+
+
+def plain_name(name: str) -> str:
+    """A name as rules compare it: lower case, one space between words, without signs, periods and estimates."""
+    text = _BRACKETS.sub(" ", name.lower())
+    text = _PERIODS.sub(" ", text)
+    text = re.sub(r"(['’])s\b", "", text)  # noqa: RUF001
+    text = re.sub(r"\bu\.\s?s\.?(?=\W)", "us ", text)
+    text = re.sub(r"\bu\.\s?k\.?(?=\W)", "uk ", text)
+    return " ".join(_ESTIMATES.sub(" ", _banks_shortened(text)).split())
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.sub(r"[^a-z0-9äöüé]+", " ", text.lower().replace("&", " and ")).split())
+
+
+@lru_cache(maxsize=65_536)
+def _names_a_person(name: str) -> bool:
+    text = plain_name(name)
+    return any(
+        rule.names.search(text) for rule in _rules().rules if rule.from_ns or rule.until_ns < _FOREVER_NS
+    )
+
+
+_FOREVER_NS = 1 << 62
+
+
+@lru_cache(maxsize=1)
+def _rules() -> _Rules:
+    table = tomllib.loads(files("htfi.calendar").joinpath("kinds.toml").read_text(encoding="utf-8"))
+    return read_rules(table)
+
+
+def read_rules(table: Mapping[str, object]) -> _Rules:
+    """The rules of a table such as kinds.toml's. Raises: InvalidInput, naming the rule."""
+    countries: dict[str, list[str]] = table["countries"]  # type: ignore[assignment]
+    by_currency: dict[str, str] = {}
+    currencies: dict[str, str] = {}
+    words: list[tuple[str, str]] = []
+    for prefix, (currency, *begins) in countries.items():
+        by_currency.setdefault(currency, prefix)
+        currencies.setdefault(prefix, currency)
+        for one in begins:
+            currencies.setdefault(one, currency)
+            words.append((one, prefix))
+    rules: list[_Rule] = []
+    for place, given in enumerate(table["rule"], 1):  # type: ignore[arg-type, var-annotated]
+        rules.append(_read_rule(given, f"rule {place}"))
+    words.sort(key=lambda pair: -len(pair[0]))
+    return _Rules(tuple(rules), tuple(words), by_currency, currencies)
+
+
+def _read_rule(given: Mapping[str, object], where: str) -> _Rule:
+    unknown = sorted(given.keys() - {"kind", "names", "not", "currency", "from", "until"})
+    if unknown or not given.get("kind") or not given.get("names"):
+        raise InvalidInput(f"{where}: a rule has kind and names, and may have not, currency, from, until")
+
+    def day(key: str, default: int) -> int:
+        return parse_timestamp(f"{given[key]}T00:00:00Z") if key in given else default
+
+    barred = given.get("not")
+    return _Rule(
+        str(given["kind"]),
+        _pattern(given["names"]),
+        _pattern(barred) if barred else None,
+        str(given.get("currency", "")),
+        day("from", 0),
+        day("until", _FOREVER_NS),
+    )
+
+
+def _pattern(names: object) -> re.Pattern[str]:
+    made: list[str] = []
+    for name in names:  # type: ignore[attr-defined]
+        parts = [_banks_shortened(part) for part in str(name).split("...")]
+        made.append(r"\b.*\b".join(re.escape(part) for part in parts))
+    return re.compile(rf"\b(?:{'|'.join(made)})\b")
+
+
+def _banks_shortened(part: str) -> str:
+    text = _plain(part)
+    for words, short in _BANKS.items():
+        text = text.replace(words, short)
+    return text
+
+
+NS_PER_YEAR = 31_556_952 * NS_PER_S
