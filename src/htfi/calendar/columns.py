@@ -89,14 +89,18 @@ def find_columns(names: Sequence[str], source: CalendarSource, where: str) -> Ca
         fields.pop("symbol", None)  # there it names the figure, not a company
     for name, wanted in source.columns.items():
         if name not in _NAMES:
-            raise InvalidInput(f"{where}: unknown field '{name}' in columns: the fields are {', '.join(FIELDS)}")
+            raise InvalidInput(
+                f"{where}: unknown field '{name}' in columns: the fields are {', '.join(FIELDS)}"
+            )
         if not wanted:
             fields.pop(name, None)
         elif wanted in names:
             fields[name] = wanted
         else:
             fields[name] = _expression(name, wanted, names, where)
-    missing = [name for name in ("time", "name") if name not in fields and not (name == "name" and source.kind)]
+    missing = [
+        name for name in ("time", "name") if name not in fields and not (name == "name" and source.kind)
+    ]
     if missing:
         raise InvalidInput(
             f"{where}: no column of the {' and the '.join(missing)} of an event: its columns are {', '.join(names)}: "
@@ -122,7 +126,7 @@ def _expression(name: str, wanted: str, names: Sequence[str], where: str) -> str
     if not made.joins and name not in _FIGURES:
         raise InvalidInput(
             f"{where}: columns.{name}: '{wanted}' makes a figure where a text is needed: join texts with "
-            "currency + \" \" + event"
+            'currency + " " + event'
         )
     return made
 

@@ -103,9 +103,7 @@ class _Parser:
     def _error(self, wanted: str) -> InvalidInput:
         if self._place < len(self._tokens):
             _, text, at = self._tokens[self._place]
-            return InvalidInput(
-                f"'{self._source}', character {at + 1}: '{text}' where {wanted} is needed"
-            )
+            return InvalidInput(f"'{self._source}', character {at + 1}: '{text}' where {wanted} is needed")
         return InvalidInput(f"'{self._source}' ends where {wanted} is needed")
 
     def _sign(self, signs: str) -> str:

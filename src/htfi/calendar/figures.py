@@ -12,16 +12,20 @@ _SIZES = {
     "k": 1e3, "th": 1e3, "m": 1e6, "mn": 1e6, "mln": 1e6, "mio": 1e6, "b": 1e9, "bn": 1e9, "bln": 1e9,
     "t": 1e12, "tn": 1e12, "trn": 1e12,
 }  # fmt: skip
-_NONE = frozenset({"", "-", "--", "—", "–", ".", "n/a", "na", "none", "null", "nan", "tba", "tbd"})  # noqa: RUF001
-_REVISED = re.compile(r"\s*(?:\(?R[+-]?\)?|,)$", re.IGNORECASE)  # as vendors mark what is revised: '1.2% (R+)'
-_VOTES = re.compile(r"\d+([-/])\d+\1\d+")  # 0-9-0: for a rise, for none, for a cut; a spreadsheet makes 0/9/0 of it
+_NONE = frozenset({"", "-", "--", "—", "–", ".", "n/a", "na", "none", "null", "nan", "tba", "tbd"})
+_REVISED = re.compile(
+    r"\s*(?:\(?R[+-]?\)?|,)$", re.IGNORECASE
+)  # as vendors mark what is revised: '1.2% (R+)'
+_VOTES = re.compile(
+    r"\d+([-/])\d+\1\d+"
+)  # 0-9-0: for a rise, for none, for a cut; a spreadsheet makes 0/9/0 of it
 _MONEY = r"(?:[$€£¥₩]|A\$|C\$|NZ\$|US\$)"
 _NUMBER = (
     r"(?P<whole>\d+)[- ](?P<above>\d+)/(?P<below>\d+)|(?P<top>\d+)/(?P<bottom>\d+)"
     r"|(?P<grouped>\d{1,3}(?:,\d{3})+(?:\.\d+)?)|(?P<comma>\d+,\d+)|(?P<plain>\d+\.?\d*|\.\d+)"
 )
 _FIGURE = re.compile(
-    rf"[<>≤≥~≈]?\s*{_MONEY}?\s*(?P<sign>[-+−]?)\s*{_MONEY}?\s*(?:{_NUMBER})\s*"  # noqa: RUF001
+    rf"[<>≤≥~≈]?\s*{_MONEY}?\s*(?P<sign>[-+−]?)\s*{_MONEY}?\s*(?:{_NUMBER})\s*"
     rf"(?P<size>{'|'.join(sorted(_SIZES, key=len, reverse=True))})?\s*(?P<percent>%)?",
     re.IGNORECASE,
 )
@@ -54,7 +58,7 @@ def read_figure(cell: Any) -> Figure | None:
         raise InvalidInput(f"'{text[:MAX_CHARS]}' is not a figure such as 0.3%, 225K, -1.2B or 4-1/4")
     size = (match["size"] or "").lower()
     value = _number(match, text) * _SIZES.get(size, 1.0)
-    if (match["sign"] in ("-", "−")) != negative:  # noqa: RUF001
+    if (match["sign"] in ("-", "−")) != negative:
         value = -value
     return _bounded(value, "%" if match["percent"] else size[:1].upper(), text)
 

@@ -102,7 +102,7 @@ def _moment(value: Any, time_format: str) -> tuple[datetime | int, bool]:
 def _since_1970(value: float) -> int:
     size = abs(value)
     unit = NS_PER_S if size < 1e11 else 1_000_000 if size < 1e14 else 1_000 if size < 1e17 else 1
-    return round(value * unit) if isinstance(value, int) or value == value else 0  # noqa: PLR0124
+    return round(value * unit) if isinstance(value, int) or value == value else 0
 
 
 def _clock(value: Any) -> time | None:

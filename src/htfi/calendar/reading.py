@@ -94,7 +94,9 @@ def read_events(
             lines.append(line)
     if reading.num_rows and reading.num_refused == reading.num_rows:
         first = reading.faults[0]
-        raise InvalidInput(f"{where}: no row of {reading.num_rows:,} can be read; {first.place}: {first.detail}")
+        raise InvalidInput(
+            f"{where}: no row of {reading.num_rows:,} can be read; {first.place}: {first.detail}"
+        )
     reading.events = tuple(sorted(_one_each(lines, reading), key=_order))
     return reading
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.time import NS_PER_S, parse_timestamp
+from htfi.domain.time import parse_timestamp
 
 # What says of which period a figure is, or of which estimate, and so nothing about its kind.
 _BRACKETS = re.compile(r"[(\[][^)\]]*[)\]]")
@@ -16,6 +16,9 @@ _PERIODS = re.compile(r"\b(?:\d?[mqy]/\d?[mqy]|yoy|mom|qoq|ytd y/y|3m/3m|annuali
 _ESTIMATES = re.compile(
     r"\b(?:prelim|preliminary|flash|final|revised|advance reading|first estimate|second estimate|third estimate|s a|"
     r"n s a|w d a|sa|nsa|wda|national|nominal|real|quarterly|hsbc|caixin|markit|rbc|anz|nab|westpac|nbs|cb|ilo)\b"
+)
+_MONTHS = re.compile(
+    r"[(\[]\s*(?:\d{0,2}\s*)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|q[1-4]|[1-4]q|20\d\d)[^)\]]*[)\]]"
 )
 _BANKS = {
     "federal open market committee": "fomc",
@@ -55,7 +58,11 @@ def currency_of_country(country: str) -> str:
     """The currency of a country as calendars name it ('Germany', 'us', 'Euro Area'); '' of one that is not known."""
     given = _plain(country)
     rules = _rules()
-    return country.strip().upper() if country.strip().upper() in rules.by_currency else rules.currencies.get(given, "")
+    return (
+        country.strip().upper()
+        if country.strip().upper() in rules.by_currency
+        else rules.currencies.get(given, "")
+    )
 
 
 @lru_cache(maxsize=65_536)
@@ -80,10 +87,20 @@ def plain_name(name: str) -> str:
     """A name as rules compare it: lower case, one space between words, without signs, periods and estimates."""
     text = _BRACKETS.sub(" ", name.lower())
     text = _PERIODS.sub(" ", text)
-    text = re.sub(r"(['’])s\b", "", text)  # noqa: RUF001
+    text = re.sub(r"(['’])s\b", "", text)
     text = re.sub(r"\bu\.\s?s\.?(?=\W)", "us ", text)
     text = re.sub(r"\bu\.\s?k\.?(?=\W)", "uk ", text)
     return " ".join(_ESTIMATES.sub(" ", _banks_shortened(text)).split())
+
+
+@lru_cache(maxsize=65_536)
+def figure_name(name: str) -> str:
+    """A figure's name without the period that a release is of ('(SEP)'), so that its releases share it.
+
+    What it is measured by ('m/m', 'YoY') stays, and so does which estimate it is: their surprises differ in size.
+    """
+    text = _MONTHS.sub(" ", name.lower())
+    return " ".join(text.split())
 
 
 def _plain(text: str) -> str:
@@ -158,6 +175,3 @@ def _banks_shortened(part: str) -> str:
     for words, short in _BANKS.items():
         text = text.replace(words, short)
     return text
-
-
-NS_PER_YEAR = 31_556_952 * NS_PER_S

@@ -17,7 +17,9 @@ from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import session_time_ns
 
 IsOpen = Callable[[date], bool]
-OpenDays = Callable[[str], IsOpen]  # whose days, such as 'XNYS' or 'us_government' → whether a day is one of work
+OpenDays = Callable[
+    [str], IsOpen
+]  # whose days, such as 'XNYS' or 'us_government' → whether a day is one of work
 US_GOVERNMENT = "us_government"
 VERSION = "recurring/1"
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday")
@@ -159,9 +161,9 @@ def _days_of(
                 yield made
         return
     for year, month in _months(first, last):
-        if month in rule.months and (made := _monthly(rule, year, month, is_open)) is not None:
-            if first <= made <= last:
-                yield made
+        made = _monthly(rule, year, month, is_open) if month in rule.months else None
+        if made is not None and first <= made <= last:
+            yield made
 
 
 def _weekly(rule: RecurringRelease, day: date, is_open: IsOpen) -> date:
@@ -179,7 +181,9 @@ def _monthly(rule: RecurringRelease, year: int, month: int, is_open: IsOpen) -> 
     if rule.reference_week:
         before = date(year, month, 1) - timedelta(days=1)  # the month that the figure is of
         middle = date(before.year, before.month, rule.reference_week)
-        day = middle + timedelta(days=(5 - middle.weekday()) % 7 + 20)  # its Saturday, and the third Friday after
+        day = middle + timedelta(
+            days=(5 - middle.weekday()) % 7 + 20
+        )  # its Saturday, and the third Friday after
         least = rule.not_before
         if least is not None and day < date(day.year, least.month, least.day) and day.month == least.month:
             day += timedelta(days=7)
@@ -235,7 +239,9 @@ def superseded(events: Sequence[ScheduledEvent], by_rule: Sequence[ScheduledEven
         first, last = covered.get(event.kind, (event.time_ns, event.time_ns))
         covered[event.kind] = min(first, event.time_ns), max(last, event.time_ns)
     kept = [event for event in by_rule if not _is_covered(event, covered)]
-    return sorted([*events, *kept], key=lambda event: (event.time_ns, event.currency, event.symbol, event.name))
+    return sorted(
+        [*events, *kept], key=lambda event: (event.time_ns, event.currency, event.symbol, event.name)
+    )
 
 
 _DAY_NS = 86_400 * 1_000_000_000
@@ -248,7 +254,9 @@ def _is_covered(event: ScheduledEvent, covered: Mapping[str, tuple[int, int]]) -
 
 def describe(event: ScheduledEvent) -> dict[str, Any]:
     """An event as builtins, without what is not stated."""
-    return {key: value for key, value in msgspec.to_builtins(event).items() if value not in (None, "", 0, False)}
+    return {
+        key: value for key, value in msgspec.to_builtins(event).items() if value not in (None, "", 0, False)
+    }
 
 
 def day_of(time_ns: int, zone: ZoneInfo) -> date:

@@ -9,7 +9,9 @@ class ScheduledEvent(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a calendar. Times are nanoseconds since 1970 UTC."""
 
     time_ns: int  # when it happens; with is_exact=False the start of its day (UTC)
-    kind: str  # canonical, such as 'us_payrolls', 'fomc_decision', 'earnings', 'market_closed'; '' unrecognised
+    kind: (
+        str  # canonical, such as 'us_payrolls', 'fomc_decision', 'earnings', 'market_closed'; '' unrecognised
+    )
     name: str  # the calendar's own words
     currency: str = ""  # ISO 4217 of the economy; '' for a company's or an exchange's
     symbol: str = ""  # a company's events

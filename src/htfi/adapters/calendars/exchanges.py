@@ -79,7 +79,8 @@ def _calendar(exchange: str, first: date, last: date) -> Any:
         return get_calendar(exchange, start=start.isoformat(), end=end.isoformat())
     except (CalendarError, ValueError) as error:
         raise InvalidInput(
-            f"exchange '{exchange}': no calendar of it is known: write its MIC, such as XNYS ({' '.join(str(error).split())[:80]})"
+            f"exchange '{exchange}': no calendar of it is known: write its MIC, such as XNYS "
+            f"({' '.join(str(error).split())[:80]})"
         ) from error
 
 
@@ -97,7 +98,9 @@ def exchange_events(exchange: str, first: date, last: date) -> tuple[ScheduledEv
     zone, currency = ZoneInfo(str(calendar.tz)), CURRENCIES.get(exchange, "")
     sessions = _sessions(exchange, first, last)
     sudden = {moment.date() for moment in calendar.adhoc_holidays}
-    sudden_closes = {moment.date() for _, moments in calendar.special_closes_adhoc for moment in _dates(moments)}
+    sudden_closes = {
+        moment.date() for _, moments in calendar.special_closes_adhoc for moment in _dates(moments)
+    }
     made: list[ScheduledEvent] = []
     day = calendar.first_session.date()
     end = calendar.last_session.date()

@@ -27,10 +27,14 @@ def icalendar_rows(data: bytes, path: str) -> CalendarTable:
     try:
         components = list(Calendar.from_ical(data.decode("utf-8-sig")).walk("VEVENT"))
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise InvalidInput(f"calendar {path}: not valid iCalendar: {' '.join(str(error).split())[:120]}") from error
+        raise InvalidInput(
+            f"calendar {path}: not valid iCalendar: {' '.join(str(error).split())[:120]}"
+        ) from error
     rows: list[tuple[str, Mapping[str, Any]]] = []
     overridden = {
-        (str(one.get("UID", "")), _instant(one["RECURRENCE-ID"].dt)) for one in components if "RECURRENCE-ID" in one
+        (str(one.get("UID", "")), _instant(one["RECURRENCE-ID"].dt))
+        for one in components
+        if "RECURRENCE-ID" in one
     }
     for place, event in enumerate(components, 1):
         where = f"event {place}"
@@ -54,7 +58,11 @@ def _occurrences(
     from dateutil.rrule import rrulestr
 
     rule = event["RRULE"]
-    naive = start.replace(tzinfo=None) if isinstance(start, datetime) else datetime(start.year, start.month, start.day)
+    naive = (
+        start.replace(tzinfo=None)
+        if isinstance(start, datetime)
+        else datetime.fromisoformat(start.isoformat())
+    )
     text = rule.to_ical().decode().replace("Z;", ";").removesuffix("Z")
     try:
         found = rrulestr(text, dtstart=naive)
