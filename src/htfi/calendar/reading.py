@@ -136,7 +136,9 @@ def _read_line(
         is_exact=is_exact,
         known_ns=known_ns,
         actual_known_ns=_instant(columns.cell(row, "actual_known"), zone),
-        **figures,
+        actual=figures["actual"],
+        forecast=figures["forecast"],
+        previous=figures["previous"],
     )
     cancelled = _text(columns.cell(row, "status")).lower() in _CANCELLED
     return _Line(event, _text(columns.cell(row, "id")), cancelled, known_ns > 0)

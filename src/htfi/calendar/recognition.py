@@ -2,10 +2,10 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import parse_timestamp
@@ -124,9 +124,9 @@ def _rules() -> _Rules:
     return read_rules(table)
 
 
-def read_rules(table: Mapping[str, object]) -> _Rules:
+def read_rules(table: Mapping[str, Any]) -> _Rules:
     """The rules of a table such as kinds.toml's. Raises: InvalidInput, naming the rule."""
-    countries: dict[str, list[str]] = table["countries"]  # type: ignore[assignment]
+    countries: Mapping[str, Sequence[str]] = table["countries"]
     by_currency: dict[str, str] = {}
     currencies: dict[str, str] = {}
     words: list[tuple[str, str]] = []
@@ -136,14 +136,13 @@ def read_rules(table: Mapping[str, object]) -> _Rules:
         for one in begins:
             currencies.setdefault(one, currency)
             words.append((one, prefix))
-    rules: list[_Rule] = []
-    for place, given in enumerate(table["rule"], 1):  # type: ignore[arg-type, var-annotated]
-        rules.append(_read_rule(given, f"rule {place}"))
+    given: Sequence[Mapping[str, Any]] = table["rule"]
+    rules = tuple(_read_rule(one, f"rule {place}") for place, one in enumerate(given, 1))
     words.sort(key=lambda pair: -len(pair[0]))
-    return _Rules(tuple(rules), tuple(words), by_currency, currencies)
+    return _Rules(rules, tuple(words), by_currency, currencies)
 
 
-def _read_rule(given: Mapping[str, object], where: str) -> _Rule:
+def _read_rule(given: Mapping[str, Any], where: str) -> _Rule:
     unknown = sorted(given.keys() - {"kind", "names", "not", "currency", "from", "until"})
     if unknown or not given.get("kind") or not given.get("names"):
         raise InvalidInput(f"{where}: a rule has kind and names, and may have not, currency, from, until")
@@ -151,22 +150,18 @@ def _read_rule(given: Mapping[str, object], where: str) -> _Rule:
     def day(key: str, default: int) -> int:
         return parse_timestamp(f"{given[key]}T00:00:00Z") if key in given else default
 
-    barred = given.get("not")
     return _Rule(
-        str(given["kind"]),
+        given["kind"],
         _pattern(given["names"]),
-        _pattern(barred) if barred else None,
-        str(given.get("currency", "")),
+        _pattern(given["not"]) if given.get("not") else None,
+        given.get("currency", ""),
         day("from", 0),
         day("until", _FOREVER_NS),
     )
 
 
-def _pattern(names: object) -> re.Pattern[str]:
-    made: list[str] = []
-    for name in names:  # type: ignore[attr-defined]
-        parts = [_banks_shortened(part) for part in str(name).split("...")]
-        made.append(r"\b.*\b".join(re.escape(part) for part in parts))
+def _pattern(names: Sequence[str]) -> re.Pattern[str]:
+    made = [r"\b.*\b".join(re.escape(_banks_shortened(part)) for part in name.split("...")) for name in names]
     return re.compile(rf"\b(?:{'|'.join(made)})\b")
 
 

@@ -125,7 +125,11 @@ def _events_of(
     hour, minute = map(int, _time_on(rule, day, open_days).split(":"))
     time_ns = session_time_ns(day, hour, minute, zone)
     currency = currency_of_country(rule.country)
-    for kind, name, impact in ((rule.kind, rule.name, rule.impact), *rule.companions):
+    all_of_it: list[tuple[str, str, Literal["low", "medium", "high"]]] = [
+        (rule.kind, rule.name, rule.impact),
+        *rule.companions,
+    ]
+    for kind, name, impact in all_of_it:
         yield ScheduledEvent(
             time_ns=time_ns, kind=kind, name=name, currency=currency, impact=impact, is_by_rule=True
         )

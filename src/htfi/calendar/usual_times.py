@@ -31,7 +31,7 @@ USUAL_TIMES = MappingProxyType({
     "ca_employment": ("08:30", "America/Toronto"),
 })  # fmt: skip
 _MIN_SEEN = 6
-_MOST = 0.8  # of the releases that must agree
+_MOST = 0.6  # of the releases that must agree
 _STEP_S = 900
 _MAX_SHIFT_S = 14 * 3600
 
@@ -72,7 +72,9 @@ def check_zone(events: Iterable[ScheduledEvent]) -> ZoneFinding:
     shift = of_summer or of_winter
     if shift:
         return ZoneFinding(
-            len(both), at_usual, f"releases of known hours come {_words(shift)}: state the zone that they were written in"
+            len(both),
+            at_usual,
+            f"releases of known hours come {_words(shift)}: state the zone that they were written in",
         )
     if at_usual < len(both) / 2:
         return ZoneFinding(

@@ -12,7 +12,9 @@ from typing import NamedTuple
 from htfi.calendar.recognition import figure_name
 from htfi.domain.scheduled_event import ScheduledEvent
 
-MAX_SURPRISE = 6.0  # usual sizes; what is larger is a slip of the pen or a break in the series, and counts as this
+MAX_SURPRISE = (
+    6.0  # usual sizes; what is larger is a slip of the pen or a break in the series, and counts as this
+)
 MIN_PAST = 4  # surprises of a figure before one of it is stated
 WINDOW = 48  # past surprises that its scale is made of: four years of a monthly figure
 MEDIAN_TO_DEVIATION = 1.4826  # of a normal variable: the standard deviation over the median size
@@ -51,7 +53,9 @@ class UsualSurprise:
 class SurpriseScales:
     """The scales of all figures, by currency and the calendar's words for each."""
 
-    _scales: dict[tuple[str, str], UsualSurprise] = field(default_factory=dict[tuple[str, str], UsualSurprise])
+    _scales: dict[tuple[str, str], UsualSurprise] = field(
+        default_factory=dict[tuple[str, str], UsualSurprise]
+    )
 
     def surprise(self, event: ScheduledEvent) -> float | None:
         """The surprise of an event by what was added before; None where it has none or nothing is usual yet."""

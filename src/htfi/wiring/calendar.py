@@ -8,11 +8,13 @@ import hashlib
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 from htfi import sample
 from htfi.adapters.calendars.files import FORMATS, MAX_BYTES, format_of, read_table
 from htfi.adapters.stores.snapshot import read_whole
+from htfi.calendar.check import CalendarCheck, RuleHits, check_calendar, check_rules
 from htfi.calendar.columns import CalendarSource
 from htfi.calendar.document import (
     ALL_RECURRING,
@@ -24,12 +26,15 @@ from htfi.calendar.document import (
 )
 from htfi.calendar.reading import CalendarReading, read_events
 from htfi.calendar.recurring import VERSION, recurring_releases, superseded
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.errors import DependencyUnavailable, InvalidInput, is_installed
 from htfi.domain.scheduled_event import ScheduledEvent
+from htfi.domain.time import SystemClock
 from htfi.narrative.calendar.announcements import Announcement, Calendar
 from htfi.narrative.calendar.parsing import MAX_BYTES as MAX_TEXT_BYTES
 from htfi.narrative.calendar.parsing import parse_calendar
 from htfi.narrative.calendar.scheduled import announcements_of, events_of
+from htfi.narrative.facts.assets import asset_of
+from htfi.narrative.facts.regions import region_of_currency
 from htfi.wiring.settings import Settings
 
 SAMPLE_CALENDAR = "sample"  # stands for the calendar of the embedded sample
@@ -92,9 +97,13 @@ def _opened(
         return _last[0][1]
     readings = [_reading(source, content) for source, content in contents]
     stated = [event for reading in readings for event in reading.events]
+    of_files = {(event.kind, event.time_ns, event.symbol) for event in stated}
+    own = [one for one in events_of(announced) if (one.kind, one.time_ns, one.symbol) not in of_files]
     by_rule = _by_rule(document.recurring)
-    events = superseded([*events_of(announced), *stated], by_rule)
-    releases = sorted([*announced, *announcements_of(stated)], key=lambda one: (one.at_ns, one.id))
+    events = superseded([*own, *stated], by_rule)
+    known = {(one.kind, one.subject, one.at_ns) for one in announced}
+    further = [one for one in announcements_of(stated) if (one.kind, one.subject, one.at_ns) not in known]
+    releases = sorted([*announced, *further], key=lambda one: (one.at_ns, one.id))
     opened = OpenedCalendar(
         Calendar(tuple(releases), digest, tuple(events)), readings, len(announced), tuple(by_rule)
     )
@@ -154,3 +163,48 @@ def _bytes_of(path: Path, named: str) -> bytes:
     if data is None:
         raise InvalidInput(f"calendar {named}: there is no such file: check narrative.calendar")
     return data
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCalendar:
+    """What `htfi calendar check` says of a calendar; `rules` are None unless they were asked for."""
+
+    check: CalendarCheck
+    rules: list[RuleHits] | None = None
+
+
+def source_of(named: str) -> CalendarSource | None:
+    """How a file of events is read without a mapping; None of a TOML file and of names of ours."""
+    return CalendarSource(named) if Path(named).suffix.lower() in FORMATS else None
+
+
+def check_opened(
+    opened: OpenedCalendar, symbols: Sequence[str] = (), *, with_rules: bool = False
+) -> CheckedCalendar:
+    """The check of an opened calendar for these symbols. Raises: MissingExtra, with rules."""
+    calendar = opened.calendar
+    announced = [(one.symbol or one.kind, one.time_ns) for one in events_of(calendar.releases)]
+    check = check_calendar(calendar.events, announced, SystemClock().now_ns(), symbols, _concerns, _trades_on)
+    if not with_rules:
+        return CheckedCalendar(check)
+    by_rule = [*opened.by_rule] or _by_rule(ALL_RECURRING)
+    return CheckedCalendar(check, check_rules(calendar.events, by_rule))
+
+
+def _concerns(symbol: str, event: ScheduledEvent) -> bool:
+    """Whether an event matters for a symbol: its own, or of an economy of its currencies."""
+    if event.symbol:
+        return event.symbol == symbol
+    asset = asset_of(symbol)
+    region = region_of_currency(event.currency)
+    return not event.currency or region in (asset.region or "US", asset.quote)
+
+
+def _trades_on(currency: str, day: date) -> bool | None:
+    """Whether a currency's main exchange trades on a day; None where that cannot be known here."""
+    exchange = {"USD": "XNYS", "EUR": "XETR", "GBP": "XLON", "JPY": "XTKS"}.get(currency)
+    if exchange is None or not is_installed("exchange_calendars") or not FIRST_DAY <= day <= LAST_DAY:
+        return None
+    from htfi.adapters.calendars.exchanges import open_days
+
+    return open_days(exchange, FIRST_DAY, LAST_DAY)(day)

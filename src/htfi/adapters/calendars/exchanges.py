@@ -5,6 +5,7 @@ It brings pandas, so it is imported when a calendar first asks for days, never a
 
 from datetime import date, datetime, timedelta
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -68,16 +69,15 @@ def _sessions(exchange: str, first: date, last: date) -> frozenset[date]:
 @lru_cache(maxsize=32)
 def _calendar(exchange: str, first: date, last: date) -> Any:
     _require()
-    from exchange_calendars import get_calendar
-    from exchange_calendars.errors import CalendarError
-
+    library: Any = import_module("exchange_calendars")  # whose types are not complete
+    failure: type[Exception] = import_module("exchange_calendars.errors").CalendarError
     try:
-        calendar = get_calendar(exchange)
+        calendar = library.get_calendar(exchange)
         least, most = calendar.bound_min(), calendar.bound_max()
         start = first if least is None else max(first, least.date())
         end = last if most is None else min(last, most.date())
-        return get_calendar(exchange, start=start.isoformat(), end=end.isoformat())
-    except (CalendarError, ValueError) as error:
+        return library.get_calendar(exchange, start=start.isoformat(), end=end.isoformat())
+    except (failure, ValueError) as error:
         raise InvalidInput(
             f"exchange '{exchange}': no calendar of it is known: write its MIC, such as XNYS "
             f"({' '.join(str(error).split())[:80]})"
@@ -98,9 +98,8 @@ def exchange_events(exchange: str, first: date, last: date) -> tuple[ScheduledEv
     zone, currency = ZoneInfo(str(calendar.tz)), CURRENCIES.get(exchange, "")
     sessions = _sessions(exchange, first, last)
     sudden = {moment.date() for moment in calendar.adhoc_holidays}
-    sudden_closes = {
-        moment.date() for _, moments in calendar.special_closes_adhoc for moment in _dates(moments)
-    }
+    closes_early: list[tuple[Any, list[Any]]] = calendar.special_closes_adhoc
+    sudden_closes = {moment.date() for _, moments in closes_early for moment in moments}
     made: list[ScheduledEvent] = []
     day = calendar.first_session.date()
     end = calendar.last_session.date()
@@ -123,10 +122,6 @@ def exchange_events(exchange: str, first: date, last: date) -> tuple[ScheduledEv
         )
     made += expiries(exchange, zone, currency, first, last, lambda one: one in sessions)
     return tuple(sorted(made, key=lambda event: (event.time_ns, event.kind)))
-
-
-def _dates(moments: Any) -> list[Any]:
-    return list(moments)
 
 
 def _closed(exchange: str, day: date, currency: str, zone: ZoneInfo, *, is_sudden: bool) -> ScheduledEvent:

@@ -111,8 +111,8 @@ def _json_rows(text: str, path: Path, *, is_lines: bool) -> CalendarTable:
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"calendar {path}: not valid JSON: {error or 'nested too deeply'}") from error
     if isinstance(found, dict):  # {"events": [...]}
-        lists = [one for one in cast("dict[str, Any]", found).values() if isinstance(one, list)]
-        found = cast(Any, lists[0] if len(lists) == 1 else None)
+        lists: list[Any] = [one for one in cast("dict[str, Any]", found).values() if isinstance(one, list)]
+        found = lists[0] if len(lists) == 1 else None
     if not isinstance(found, list) or not all(isinstance(row, dict) for row in cast("list[Any]", found)):
         raise InvalidInput(f"calendar {path}: it must hold a list of objects, one for each event")
     objects = cast("list[dict[str, Any]]", found)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from htfi.adapters.calendars.rows import CalendarTable
 from htfi.domain.errors import InvalidInput, require_extra
@@ -82,7 +82,9 @@ def _occurrences(
 
 
 def _listed(value: Any) -> list[Any]:
-    values = value if isinstance(value, list) else [] if value is None else [value]
+    values: list[Any] = (
+        cast("list[Any]", value) if isinstance(value, list) else [] if value is None else [value]
+    )
     return [one for each in values for one in each.dts]
 
 
