@@ -62,6 +62,8 @@ def parse_expression(source: str) -> Expression:
     """Raises: InvalidInput, with the place of what cannot be read."""
     if len(source) > MAX_CHARS:
         raise InvalidInput(f"an expression of {len(source)} characters; the maximum is {MAX_CHARS}")
+    if not source.isprintable():
+        raise InvalidInput("an expression is one line of printable characters")
     parser = _Parser(source)
     root = parser.whole()
     leaves = list(_leaves(root))

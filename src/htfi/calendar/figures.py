@@ -47,8 +47,10 @@ def read_figure(cell: Any) -> Figure | None:
     if cell is None or isinstance(cell, bool):
         return None
     if isinstance(cell, int | float):
+        if isinstance(cell, int) and abs(cell) > MAX_FIGURE:
+            raise InvalidInput(f"a figure is larger than {MAX_FIGURE:g}")
         return _bounded(float(cell), "", str(cell)) if math.isfinite(cell) else None
-    text = str(cell).partition("|")[0].strip()
+    text = "".join(char if char.isprintable() else " " for char in str(cell)).partition("|")[0].strip()
     if text.lower() in _NONE or _VOTES.fullmatch(text):
         return None
     text = _REVISED.sub("", text)

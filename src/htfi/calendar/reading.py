@@ -128,7 +128,7 @@ def _read_line(
     known_ns = _instant(columns.cell(row, "known"), zone)
     event = ScheduledEvent(
         time_ns=time_ns,
-        kind=given or event_kind(name, currency, symbol, time_ns),
+        kind=given or event_kind(name, currency, symbol, time_ns, _text(columns.cell(row, "country"))),
         name=name or given,
         currency="" if symbol else currency,
         symbol=symbol,
@@ -149,14 +149,22 @@ def _figures(
 ) -> dict[str, float | None]:
     """Actual, forecast and previous. One that cannot be read is left out, and so is what has another unit than it."""
     found: dict[str, Figure | None] = {}
+    written: set[str] = set()  # as a text, whose unit tells how large it is
     for name in ("actual", "forecast", "previous"):
         try:
-            found[name] = read_figure(columns.cell(row, name))
+            cell = columns.cell(row, name)
+            found[name] = read_figure(cell)
+            written |= {name} if isinstance(cell, str) else set[str]()
         except InvalidInput as error:
             found[name] = None
             faults.append(RowFault(place, f"{name} {error}; it is left out", refused=False))
     actual, forecast = found["actual"], found["forecast"]
-    if actual is not None and forecast is not None and _differ(actual, forecast):
+    if (
+        actual is not None
+        and forecast is not None
+        and {"actual", "forecast"} <= written
+        and _differ(actual, forecast)
+    ):
         found["forecast"] = None
         faults.append(
             RowFault(

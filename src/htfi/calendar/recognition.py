@@ -47,29 +47,28 @@ class _Rules(NamedTuple):
     countries: tuple[tuple[str, str], ...]  # words that a name begins with, longest first; prefix
     by_currency: Mapping[str, str]  # currency to prefix
     currencies: Mapping[str, str]  # prefix or word to currency
+    prefixes: Mapping[str, str]  # prefix or word to prefix
 
 
-def event_kind(name: str, currency: str = "", symbol: str = "", time_ns: int = 0) -> str:
-    """The canonical kind of an event, '' where no rule knows it. `time_ns` decides who is in office; 0: anybody."""
-    return _kind(name, currency, bool(symbol), time_ns if _names_a_person(name) else 0)
+def event_kind(name: str, currency: str = "", symbol: str = "", time_ns: int = 0, country: str = "") -> str:
+    """The canonical kind of an event, '' where no rule knows it.
+
+    `country` is a calendar's own column of it; `time_ns` decides who is in office, 0 lets anybody be.
+    """
+    return _kind(name, currency, bool(symbol), time_ns if _names_a_person(name) else 0, country)
 
 
 def currency_of_country(country: str) -> str:
     """The currency of a country as calendars name it ('Germany', 'us', 'Euro Area'); '' of one that is not known."""
-    given = _plain(country)
-    rules = _rules()
-    return (
-        country.strip().upper()
-        if country.strip().upper() in rules.by_currency
-        else rules.currencies.get(given, "")
-    )
+    rules, code = _rules(), country.strip().upper()
+    return code if code in rules.by_currency else rules.currencies.get(_plain(country), "")
 
 
 @lru_cache(maxsize=65_536)
-def _kind(name: str, currency: str, has_symbol: bool, time_ns: int) -> str:
+def _kind(name: str, currency: str, has_symbol: bool, time_ns: int, stated_country: str) -> str:
     rules, text = _rules(), plain_name(name)
     country = next((prefix for words, prefix in rules.countries if text.startswith(f"{words} ")), "")
-    country = country or rules.by_currency.get(currency, "")
+    country = country or rules.prefixes.get(_plain(stated_country), "") or rules.by_currency.get(currency, "")
     for rule in rules.rules:
         if rule.currency and rule.currency != (currency or rules.currencies.get(country, "")):
             continue
@@ -139,7 +138,8 @@ def read_rules(table: Mapping[str, Any]) -> _Rules:
     given: Sequence[Mapping[str, Any]] = table["rule"]
     rules = tuple(_read_rule(one, f"rule {place}") for place, one in enumerate(given, 1))
     words.sort(key=lambda pair: -len(pair[0]))
-    return _Rules(rules, tuple(words), by_currency, currencies)
+    prefixes = {**dict(words), **{prefix: prefix for prefix in countries}}
+    return _Rules(rules, tuple(words), by_currency, currencies, prefixes)
 
 
 def _read_rule(given: Mapping[str, Any], where: str) -> _Rule:

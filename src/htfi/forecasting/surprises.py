@@ -46,7 +46,9 @@ class UsualSurprise:
         return max(MEDIAN_TO_DEVIATION * median, _ZERO_SHARE * mean)
 
     def add(self, gap: float) -> None:
-        self._past.append(abs(gap))
+        """Learn a gap; one that is wildly large counts as the largest, so that it alone moves the scale little."""
+        usual = self.scale()
+        self._past.append(min(abs(gap), MAX_SURPRISE * usual) if usual > 0.0 else abs(gap))
 
 
 @dataclass(slots=True)
