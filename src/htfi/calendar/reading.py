@@ -18,7 +18,7 @@ from htfi.calendar.columns import CalendarColumns, CalendarSource, find_columns
 from htfi.calendar.figures import Figure, read_figure
 from htfi.calendar.local_times import event_time, open_zone
 from htfi.calendar.recognition import currency_of_country, event_kind
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import InvalidInput, MissingZone
 from htfi.domain.scheduled_event import ScheduledEvent
 
 MAX_ROWS = 500_000
@@ -85,6 +85,8 @@ def read_events(
             raise InvalidInput(f"{where}: more than {MAX_ROWS:,} rows")
         try:
             line = _read_line(row, columns, source, zone, place, reading.faults)
+        except MissingZone as error:  # of one row as of all
+            raise InvalidInput(f"{where}, {place}: {error}") from error
         except InvalidInput as error:
             reading.faults.append(RowFault(place, str(error), refused=True))
             continue
