@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htfi.calendar.expressions import MAX_CHARS, parse_expression
-from htfi.calendar.figures import Figure, read_figure
+from htfi.calendar.figures import WrittenFigure, read_figure
 from htfi.domain.errors import InvalidInput
 
 COLUMNS = {"a": "225K", "b": "-0.3%", "c": "4-1/4", "d": "", "e": "USD"}
@@ -125,7 +125,7 @@ def test_an_empty_cell_makes_an_empty_result() -> None:
     ],
 )  # fmt: skip
 def test_figures_are_read_as_vendors_write_them(text: object, value: float, unit: str) -> None:
-    assert read_figure(text) == Figure(pytest.approx(value), unit)
+    assert read_figure(text) == WrittenFigure(pytest.approx(value), unit)
 
 
 @pytest.mark.parametrize("text", ["", "-", "n/a", "0-9-0", "00/1/8", "7-0-2", None, True, math.nan])
