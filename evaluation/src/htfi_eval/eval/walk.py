@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.decision import Regime, series_id
 from htfi.domain.events import Bar
+from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.forecasting.config import SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.forecaster import Forecaster
 from htfi.forecasting.panel import BarBatch, Panel
@@ -82,12 +83,14 @@ class Walk:
         config: ForecastConfig,
         peers: Sequence[PeerForecaster] = (),
         experts: Sequence[Expert] | None = None,
+        events: Sequence[ScheduledEvent] = (),
     ) -> None:
-        """`experts`: those of the release by default."""
+        """`experts`: those of the release by default. `events`: the calendar that the forecaster is given."""
         self.prices = prices
         self.config = config
         chosen = open_experts(config, config.foundation) if experts is None else experts
         self.forecaster = Forecaster(config, chosen)
+        self.takes_calendar = bool(events) and give_calendar(self.forecaster, events)
         self.experts = tuple(sorted(expert.name for expert in chosen))
         self.peers = tuple(peers)
         self.names = (FUSED, *self.experts, *(peer.name for peer in peers))
@@ -135,6 +138,15 @@ class Walk:
         back[order] = np.arange(len(order))
         assert batch is not None  # there are bars, and Prices has only valid prices
         return [peer.quantiles(t, places[order], batch)[back][None] for peer in self.peers]
+
+
+def give_calendar(forecaster: Forecaster, events: Sequence[ScheduledEvent]) -> bool:
+    """Whether the forecaster takes a calendar; these events are then its."""
+    schedule = getattr(forecaster, "schedule", None)
+    if schedule is None:
+        return False
+    schedule(events)
+    return True
 
 
 class _SeriesOrder:

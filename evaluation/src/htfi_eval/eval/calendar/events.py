@@ -1,0 +1,100 @@
+"""The staged calendars as scheduled events, and which bars hold one.
+
+Left out, as their README says: lines that were added years later with forecasts filled in. Lines without an exact time
+stay, marked as such. `impact` is the vendor's label of today, not of the time.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain.scheduled_event import ScheduledEvent
+from htfi.domain.time import NS_PER_MS, parse_duration
+from htfi_eval.eval.prices import Prices, read_rows
+
+Instants = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+FIRST_VENDOR = "calendar/ff_merged_2007_201910.parquet"
+SECOND_VENDOR = "calendar/dailyfx_200910_201810.parquet"
+
+_Impact = Literal["", "low", "medium", "high"]
+_FILLED_IN_LATER = ("epsoft", np.datetime64("2007-01-07"))
+_CURRENCY = 3
+
+
+def staged_events(data: Path, file: str = FIRST_VENDOR) -> list[ScheduledEvent]:
+    """One vendor's calendar in order of time. Raises: DependencyUnavailable."""
+    rows = read_rows(data / file)
+    days = rows["published_at"].astype("datetime64[ms]")
+    source, late = _FILLED_IN_LATER
+    later = np.array([str(name).endswith(source) for name in rows["source"].tolist()]) & (days > late)
+    times_ns = days.astype(np.int64) * NS_PER_MS
+    fields = [rows[key].tolist() for key in ("event", "currency", "impact", "time_exact")]
+    figures = [rows[f"{key}_num"].astype(np.float64).tolist() for key in ("actual", "forecast", "previous")]
+    events: list[ScheduledEvent] = []
+    for place in np.flatnonzero(~later).tolist():
+        name, currency, impact, exact = (column[place] for column in fields)
+        actual, forecast, previous = (_figure(column[place]) for column in figures)
+        events.append(
+            ScheduledEvent(
+                time_ns=int(times_ns[place]),
+                kind="",
+                name=str(name),
+                currency=str(currency or ""),
+                impact=_impact(impact),
+                is_exact=bool(exact),
+                actual=actual,
+                forecast=forecast,
+                previous=previous,
+            )
+        )
+    return sorted(events, key=lambda event: event.time_ns)
+
+
+def own_currencies(symbol: str) -> tuple[str, ...]:
+    """The currencies of a pair such as EURUSD or XAUUSD; none of a symbol that is not one."""
+    if len(symbol) != 2 * _CURRENCY or not symbol.isalpha():
+        return ()
+    return symbol[:_CURRENCY], symbol[_CURRENCY:]
+
+
+def next_starts_ns(prices: Prices) -> Instants:
+    """When the next bar of each series begins after each instant, [T, N]; the end of time where there is none."""
+    length_ns = parse_duration(prices.interval)
+    there = np.isfinite(prices.close)
+    starts = np.where(there, (prices.ends_ns - length_ns)[:, None], np.iinfo(np.int64).max)
+    following = np.minimum.accumulate(starts[::-1], axis=0)[::-1]
+    return np.concatenate([following[1:], np.full((1, starts.shape[1]), np.iinfo(np.int64).max)])
+
+
+def holds_event(
+    prices: Prices, events: Sequence[ScheduledEvent], chosen: Callable[[ScheduledEvent], bool]
+) -> Mask:
+    """Whether the bar that follows each instant holds a chosen event of an own currency at an exact time, [T, N]."""
+    starts_ns = next_starts_ns(prices)
+    known = starts_ns < np.iinfo(np.int64).max
+    ends_ns = np.where(known, starts_ns, 0) + parse_duration(prices.interval)
+    times: dict[str, list[int]] = {}
+    for event in events:
+        if event.is_exact and chosen(event):
+            times.setdefault(event.currency, []).append(event.time_ns)
+    holds = np.zeros(starts_ns.shape, np.bool_)
+    for n, symbol in enumerate(prices.symbols):
+        for currency in own_currencies(symbol):
+            at = np.array(sorted(times.get(currency, ())), np.int64)
+            first = np.searchsorted(at, starts_ns[:, n], "left")
+            holds[:, n] |= np.searchsorted(at, ends_ns[:, n], "left") > first
+    return holds & known
+
+
+def _impact(value: Any) -> _Impact:
+    text = str(value or "").lower()
+    return cast("_Impact", text) if text in ("low", "medium", "high") else ""
+
+
+def _figure(value: float) -> float | None:
+    return value if np.isfinite(value) else None
