@@ -200,4 +200,4 @@ CRISES = (
 def within(prices: Prices, span: TimeSpan, first: int = 0) -> NDArray[np.bool_]:
     """Which instants from `first` on are in the span, [T]."""
     days = prices.ends_ns[first:].astype("datetime64[ns]").astype("datetime64[D]")
-    return (days >= np.datetime64(span.first)) & (days <= np.datetime64(span.last))
+    return np.logical_and(days >= np.datetime64(span.first), days <= np.datetime64(span.last))

@@ -1,12 +1,14 @@
 """Shares and ratios of scores in many cells at once, with intervals that allow for dependence.
 
 Forecasts of one date depend on each other, and so do those whose outcomes overlap. Therefore sums are taken over
-blocks of consecutive instants, all series of a block together, at least three horizons long, and the spread of the
-blocks' sums gives the error (a cluster-robust ratio estimate). A share's error is turned into an effective number of
-independent forecasts, whose exact binomial interval is given: Korn and Graubard (1998), Survey Methodology 24(2).
+blocks of consecutive instants, all series of a block together, at least 25 instants and three horizons long, and the
+spread of the blocks' sums gives the error (a cluster-robust ratio estimate). A share's error is turned into an
+effective number of independent forecasts, whose exact binomial interval is given: Korn and Graubard (1998), Survey
+Methodology 24(2).
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +18,12 @@ from htfi.forecasting.evaluation.student import incomplete_beta, student_quantil
 Array = NDArray[np.float64]
 Cells = NDArray[np.integer]
 
-MIN_BLOCK = 10  # instants: volatility that a forecast misses lasts longer than its horizon
+MIN_BLOCK = 25  # instants: volatility that a forecast misses lasts longer than its horizon
+MAX_BLOCKS = 200
 BLOCK_HORIZONS = 3
 MIN_BLOCKS = 3.0  # effective blocks below which a cell has no interval
 CONFIDENCE = 0.95
-_HALVINGS = 60
+_HALVINGS = 27
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,32 +53,37 @@ class CellRatios:
     high: Array
 
 
-def block_length(horizon: int) -> int:
-    """Instants in a block for outcomes over `horizon` bars."""
-    return max(MIN_BLOCK, BLOCK_HORIZONS * horizon)
+def block_length(horizon: int, num_instants: int) -> int:
+    """Instants in a block for outcomes over `horizon` bars, where there are so many instants in all."""
+    return max(MIN_BLOCK, BLOCK_HORIZONS * horizon, -(-num_instants // MAX_BLOCKS))
 
 
 def shares_by_cell(
-    held: Array, cells: Cells, num_cells: int, horizon: int, nominal: float | None = None
+    held: Array, cells: Cells, num_cells: int, horizon: int, nominal: float | Array | None = None
 ) -> CellShares:
     """The share of ones in `held` [T, N] (1, 0, NaN for unknown) in each cell; `cells` [T, N] or [T, 1], −1 for none.
 
-    `nominal` is the share stated, strictly between 0 and 1; without it `p` is NaN.
+    `nominal` is the share stated, strictly between 0 and 1, or one for each cell; without it `p` is NaN.
     """
     hits, counts, num = _block_sums((held, np.isfinite(held)), cells, num_cells, horizon)
-    total = counts.sum(axis=1)
+    return shares_of_sums(hits, counts, num, nominal)
+
+
+def shares_of_sums(
+    hits: Array, counts: Array, num: NDArray[np.int64], nominal: float | Array | None = None
+) -> CellShares:
+    """The same from sums by cell and block [C, B]; blocks must be as long as `block_length` says."""
+    num_cells, total = len(hits), counts.sum(axis=1)
     share = np.divide(hits.sum(axis=1), total, out=np.full(num_cells, np.nan), where=total > 0)
     blocks, error2 = _spread(hits - np.nan_to_num(share)[:, None] * counts, counts)
-    free = share * (1.0 - share)
-    effective = np.divide(free, error2, out=np.zeros(num_cells), where=error2 > 0.0)
+    free = np.nan_to_num(share * (1.0 - share))
+    effective = np.divide(free, error2, out=np.full(num_cells, np.inf), where=error2 > 0.0)
     # Never more than there are forecasts; where all held or none did, no more than there are blocks.
-    most, least = num.astype(np.float64), np.minimum(blocks, num)
-    effective = np.where(free > 0.0, np.minimum(np.maximum(effective, np.minimum(1.0, most)), most), least)
-    usable = blocks >= MIN_BLOCKS
+    effective = np.minimum(np.where(free > 0.0, np.maximum(effective, 1.0), blocks), num)
     tail = 0.5 * (1.0 + CONFIDENCE)
     wide = student_quantile(tail, np.maximum(blocks - 1.0, 1.0))
     narrow = student_quantile(tail, np.maximum(num - 1.0, 1.0))
-    judged = np.where(usable, np.minimum(effective * (narrow / wide) ** 2, most), np.nan)
+    judged = np.where(blocks >= MIN_BLOCKS, np.minimum(effective * (narrow / wide) ** 2, num), np.nan)
     low, high = _exact_interval(share, judged)
     return CellShares(num, share, effective, low, high, _chance(share, judged, nominal))
 
@@ -85,10 +93,16 @@ def ratios_by_cell(
 ) -> CellRatios:
     """Sums of two losses [T, N] over each cell as a ratio, where both are known."""
     known = np.isfinite(numerator) & np.isfinite(denominator)
-    pair = tuple(np.where(known, values, np.nan) for values in (numerator, denominator))
-    above, below, num = _block_sums((pair[0], pair[1]), cells, num_cells, horizon)
+    above, below, num = _block_sums(
+        (np.where(known, numerator, np.nan), denominator), cells, num_cells, horizon
+    )
+    return ratios_of_sums(above, below, num)
+
+
+def ratios_of_sums(above: Array, below: Array, num: NDArray[np.int64]) -> CellRatios:
+    """The same from sums by cell and block [C, B]."""
     total = below.sum(axis=1)
-    ratio = np.divide(above.sum(axis=1), total, out=np.full(num_cells, np.nan), where=total > 0.0)
+    ratio = np.divide(above.sum(axis=1), total, out=np.full(len(above), np.nan), where=total > 0.0)
     blocks, error2 = _spread(above - np.nan_to_num(ratio)[:, None] * below, below)
     reach = student_quantile(0.5 * (1.0 + CONFIDENCE), np.maximum(blocks - 1.0, 1.0)) * np.sqrt(error2)
     reach = np.where(blocks >= MIN_BLOCKS, reach, np.nan)
@@ -96,22 +110,23 @@ def ratios_by_cell(
 
 
 def _block_sums(
-    values: tuple[Array, NDArray[np.generic]], cells: Cells, num_cells: int, horizon: int
+    values: tuple[Array, NDArray[Any]], cells: Cells, num_cells: int, horizon: int
 ) -> tuple[Array, Array, NDArray[np.int64]]:
-    """Sums of two arrays by cell and block [C, B], and the number of forecasts by cell [C]."""
+    """Sums of two arrays by cell and block [C, B] where the first is known, and the number of those by cell [C]."""
     first, second = values
-    blocks = np.arange(len(first)) // block_length(horizon)
+    blocks = np.arange(len(first)) // block_length(horizon, len(first))
     num_blocks = int(blocks[-1]) + 1 if len(blocks) else 1
     where = np.broadcast_to(cells, first.shape)
     known = np.isfinite(first) & (where >= 0)
-    place = (where * num_blocks + blocks[:, None])[known]
-    size = num_cells * num_blocks
-    sums = [
-        np.bincount(place, weights=each[known].astype(np.float64), minlength=size).reshape(num_cells, -1)
-        for each in (first, second)
-    ]
-    num = np.bincount(where[known], minlength=num_cells).astype(np.int64)
-    return sums[0], sums[1], num
+    of = where[known].astype(np.int64)
+    place = of * num_blocks + np.broadcast_to(blocks[:, None], first.shape)[known]
+    above, below = (_sum_at(place, each[known], num_cells * num_blocks) for each in (first, second))
+    num = np.bincount(of, minlength=num_cells).astype(np.int64)
+    return above.reshape(num_cells, num_blocks), below.reshape(num_cells, num_blocks), num
+
+
+def _sum_at(place: NDArray[np.int64], values: NDArray[Any], size: int) -> Array:
+    return np.asarray(np.bincount(place, weights=values.astype(np.float64), minlength=size), np.float64)
 
 
 def _spread(away: Array, weights: Array) -> tuple[Array, Array]:
@@ -146,11 +161,11 @@ def _where_beta_is(chance: float, a: Array, b: Array) -> Array:
     return 0.5 * (low + high)
 
 
-def _chance(share: Array, num: Array, nominal: float | None) -> Array:
+def _chance(share: Array, num: Array, nominal: float | Array | None) -> Array:
     """Two-sided mid-p chance of shares as far from `nominal` of so many trials."""
     if nominal is None:
         return np.full(len(share), np.nan)
-    hits, stated = share * num, np.full(len(share), nominal)
+    hits, stated = share * num, np.broadcast_to(np.asarray(nominal, np.float64), share.shape)
     at_least = np.where(hits <= 0.0, 1.0, incomplete_beta(hits, num - hits + 1.0, stated))
     above = np.where(num - hits <= 0.0, 0.0, incomplete_beta(hits + 1.0, num - hits, stated))
     upper = 0.5 * (at_least + above)

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.scheduled_event import ScheduledEvent
-from htfi.domain.time import NS_PER_MS, parse_duration
+from htfi.domain.time import NS_PER_DAY, NS_PER_MS, parse_duration
 from htfi_eval.eval.prices import Prices, read_rows
 
 Instants = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 FIRST_VENDOR = "calendar/ff_merged_2007_201910.parquet"
+EARNINGS = "calendar/earnings_us_2012_2017.parquet"
 SECOND_VENDOR = "calendar/dailyfx_200910_201810.parquet"
 
 _Impact = Literal["", "low", "medium", "high"]
@@ -62,33 +63,53 @@ def own_currencies(symbol: str) -> tuple[str, ...]:
     return symbol[:_CURRENCY], symbol[_CURRENCY:]
 
 
-def next_starts_ns(prices: Prices) -> Instants:
-    """When the next bar of each series begins after each instant, [T, N]; the end of time where there is none."""
+def earnings_events(data: Path) -> list[ScheduledEvent]:
+    """Companies' results 2012-07 to 2017, each a minute or hours after the close or before the open it is told by."""
+    rows = read_rows(data / EARNINGS)
+    times_ns = rows["published_at"].astype("datetime64[ms]").astype(np.int64) * NS_PER_MS
+    return [
+        ScheduledEvent(time_ns=time_ns, kind="earnings", name="earnings", symbol=str(symbol), impact="high")
+        for time_ns, symbol in zip(times_ns.tolist(), rows["symbol"].tolist(), strict=True)
+    ]
+
+
+def next_bars_ns(prices: Prices) -> tuple[Instants, Instants]:
+    """When the next bar of each series begins and ends after each instant, [T, N]; both 0 where there is none.
+
+    Bars of a day and longer begin where the one before ended, so that a weekend's events count for Monday.
+    """
     length_ns = parse_duration(prices.interval)
     there = np.isfinite(prices.close)
-    starts = np.where(there, (prices.ends_ns - length_ns)[:, None], np.iinfo(np.int64).max)
-    following = np.minimum.accumulate(starts[::-1], axis=0)[::-1]
-    return np.concatenate([following[1:], np.full((1, starts.shape[1]), np.iinfo(np.int64).max)])
+    never = np.iinfo(np.int64).max
+    ends = np.where(there, prices.ends_ns[:, None], never)
+    following = np.minimum.accumulate(ends[::-1], axis=0)[::-1]
+    after = np.concatenate([following[1:], np.full((1, ends.shape[1]), never)])
+    known = after < never
+    after = np.where(known, after, 0)
+    starts = (
+        np.broadcast_to(prices.ends_ns[:, None], after.shape)
+        if length_ns >= NS_PER_DAY
+        else after - length_ns
+    )
+    return np.where(known, starts, 0), after
 
 
 def holds_event(
     prices: Prices, events: Sequence[ScheduledEvent], chosen: Callable[[ScheduledEvent], bool]
 ) -> Mask:
-    """Whether the bar that follows each instant holds a chosen event of an own currency at an exact time, [T, N]."""
-    starts_ns = next_starts_ns(prices)
-    known = starts_ns < np.iinfo(np.int64).max
-    ends_ns = np.where(known, starts_ns, 0) + parse_duration(prices.interval)
+    """Whether the bar after each instant holds a chosen event of its symbol or currencies at an exact time, [T, N]."""
+    starts_ns, ends_ns = next_bars_ns(prices)
     times: dict[str, list[int]] = {}
     for event in events:
         if event.is_exact and chosen(event):
-            times.setdefault(event.currency, []).append(event.time_ns)
+            times.setdefault(event.symbol or event.currency, []).append(event.time_ns)
     holds = np.zeros(starts_ns.shape, np.bool_)
     for n, symbol in enumerate(prices.symbols):
-        for currency in own_currencies(symbol):
-            at = np.array(sorted(times.get(currency, ())), np.int64)
+        for owner in (symbol, *own_currencies(symbol)):
+            at = np.array(sorted(times.get(owner, ())), np.int64)
             first = np.searchsorted(at, starts_ns[:, n], "left")
             holds[:, n] |= np.searchsorted(at, ends_ns[:, n], "left") > first
-    return holds & known
+    return holds
 
 
 def _impact(value: Any) -> _Impact:
