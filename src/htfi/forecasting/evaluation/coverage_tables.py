@@ -27,6 +27,7 @@ RULE = (
     "forecasts; Christoffersen: the share of misses among forecasts whose last one without overlap missed."
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+THIRDS = ("narrow third", "middle third", "wide third")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,10 +114,6 @@ def tail_loss(quantiles: Array, outcome: Array, levels: Array) -> Array:
     """
     weights = 2.0 * integration_weights(levels.tolist()) * (1.0 - levels) ** 2
     return (pinball(quantiles, outcome, levels) * weights).sum(axis=-1)
-
-
-def empty_sums(num_cells: int, num_blocks: int) -> CellSums:
-    return CellSums(*(np.zeros((num_cells, num_blocks)) for _ in range(12)))
 
 
 def sum_cells(outcomes: ForecastOutcomes, dimensions: Sequence[Dimension], horizon: int) -> CellSums:
@@ -230,8 +227,7 @@ def tercile_dimension(width: Array) -> Dimension:
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.arange(len(width))[:, None], axis=0)
     third = (3 * rank) // np.maximum(known.sum(axis=0), 1)
-    labels = ("narrow third", "middle third", "wide third")
-    return Dimension("volatility", labels, np.where(known, np.minimum(third, 2), -1))
+    return Dimension("volatility", THIRDS, np.where(known, np.minimum(third, 2), -1))
 
 
 def _inside(share: Array) -> Array:

@@ -14,11 +14,11 @@ from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.forecasting.evaluation.cells import ratios_by_cell, shares_by_cell
 from htfi.wiring.settings import load_settings
 from htfi_eval.commands import ProgressLine, data_option, output_options
-from htfi_eval.eval.calendar.events import holds_event, staged_events
 from htfi_eval.eval.calendar.walks import NextBarScores, score_next_bars
 from htfi_eval.eval.prices import Prices, data_folder, load_prices
 from htfi_eval.eval.returns.command import with_settings
 from htfi_eval.eval.returns.judging import first_scored
+from htfi_eval.eval.scheduled_events import holds_event, staged_events
 from htfi_eval.eval.trials import digest_of, record_trial, trials_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Card, Evaluation

@@ -23,9 +23,9 @@ from htfi.forecasting.evaluation.coverage_tables import (
     tercile_dimension,
 )
 from htfi.library.charts.specs import Chart, DotChart, DotGroup, HeatMap
-from htfi_eval.eval.calendar.events import earnings_events, holds_event, next_bars_ns, staged_events
 from htfi_eval.eval.prices import Prices, data_folder
 from htfi_eval.eval.returns.scores import WalkScores
+from htfi_eval.eval.scheduled_events import earnings_events, holds_event, next_bars_ns, staged_events
 from htfi_eval.eval.walk import CRISES, REGIMES, within
 
 Array = NDArray[np.float64]
