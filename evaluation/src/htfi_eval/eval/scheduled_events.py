@@ -1,7 +1,8 @@
 """The staged calendars as scheduled events, and which bars hold one.
 
-Left out, as their README says: lines that were added years later with forecasts filled in. Lines without an exact time
-stay, marked as such. `impact` is the vendor's label of today, not of the time.
+Left out, as their README says: lines that were added years later with forecasts filled in, and `previous`, which holds
+the revision published with the figure. Lines without an exact time stay, marked as such. `impact` is the vendor's label
+of today, not of the time.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.calendar.recognition import event_kind
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, NS_PER_MS, parse_duration
 from htfi_eval.eval.prices import Prices, read_rows
@@ -35,25 +37,30 @@ def staged_events(data: Path, file: str = FIRST_VENDOR) -> list[ScheduledEvent]:
     later = np.array([str(name).endswith(source) for name in rows["source"].tolist()]) & (days > late)
     times_ns = days.astype(np.int64) * NS_PER_MS
     fields = [rows[key].tolist() for key in ("event", "currency", "impact", "time_exact")]
-    figures = [rows[f"{key}_num"].astype(np.float64).tolist() for key in ("actual", "forecast", "previous")]
+    figures = [rows[f"{key}_num"].astype(np.float64).tolist() for key in ("actual", "forecast")]
     events: list[ScheduledEvent] = []
     for place in np.flatnonzero(~later).tolist():
         name, currency, impact, exact = (column[place] for column in fields)
-        actual, forecast, previous = (_figure(column[place]) for column in figures)
+        actual, forecast = (_figure(column[place]) for column in figures)
         events.append(
             ScheduledEvent(
                 time_ns=int(times_ns[place]),
-                kind="",
+                kind=event_kind(str(name), str(currency or ""), time_ns=int(times_ns[place])),
                 name=str(name),
                 currency=str(currency or ""),
                 impact=_impact(impact),
                 is_exact=bool(exact),
                 actual=actual,
                 forecast=forecast,
-                previous=previous,
             )
         )
     return sorted(events, key=lambda event: event.time_ns)
+
+
+def recognised_share(events: Sequence[ScheduledEvent]) -> tuple[float, int]:
+    """The share of high-impact lines whose kind is known, and how many there are."""
+    high = [event for event in events if event.impact == "high"]
+    return sum(bool(event.kind) for event in high) / max(len(high), 1), len(high)
 
 
 def own_currencies(symbol: str) -> tuple[str, ...]:

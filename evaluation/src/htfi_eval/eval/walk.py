@@ -6,7 +6,8 @@ regimes of the market package, as `pipeline.loop` does it. Outcomes are looked u
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from inspect import signature
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,8 +90,9 @@ class Walk:
         self.prices = prices
         self.config = config
         chosen = open_experts(config, config.foundation) if experts is None else experts
-        self.forecaster = Forecaster(config, chosen)
-        self.takes_calendar = bool(events) and give_calendar(self.forecaster, events)
+        self.takes_calendar = "events" in signature(Forecaster).parameters
+        given: dict[str, Any] = {"events": events} if self.takes_calendar else {}
+        self.forecaster = Forecaster(config, chosen, **given)
         self.experts = tuple(sorted(expert.name for expert in chosen))
         self.peers = tuple(peers)
         self.names = (FUSED, *self.experts, *(peer.name for peer in peers))
@@ -138,15 +140,6 @@ class Walk:
         back[order] = np.arange(len(order))
         assert batch is not None  # there are bars, and Prices has only valid prices
         return [peer.quantiles(t, places[order], batch)[back][None] for peer in self.peers]
-
-
-def give_calendar(forecaster: Forecaster, events: Sequence[ScheduledEvent]) -> bool:
-    """Whether the forecaster takes a calendar; these events are then its."""
-    schedule = getattr(forecaster, "schedule", None)
-    if schedule is None:
-        return False
-    schedule(events)
-    return True
 
 
 class _SeriesOrder:

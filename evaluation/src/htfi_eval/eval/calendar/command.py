@@ -18,7 +18,13 @@ from htfi_eval.eval.calendar.walks import NextBarScores, score_next_bars
 from htfi_eval.eval.prices import Prices, data_folder, load_prices
 from htfi_eval.eval.returns.command import with_settings
 from htfi_eval.eval.returns.judging import first_scored
-from htfi_eval.eval.scheduled_events import holds_event, staged_events
+from htfi_eval.eval.scheduled_events import (
+    FIRST_VENDOR,
+    SECOND_VENDOR,
+    holds_event,
+    recognised_share,
+    staged_events,
+)
 from htfi_eval.eval.trials import digest_of, record_trial, trials_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Card, Evaluation
@@ -67,6 +73,12 @@ def command(
     assert plain is not None  # only a forecaster with a calendar can lack one
     told = score_next_bars(prices, config, events, ProgressLine("with the calendar"))
     evaluation = judge(prices, events, plain, told, quick=quick)
+    vendors = {file: recognised_share(staged_events(folder, file)) for file in (FIRST_VENDOR, SECOND_VENDOR)}
+    evaluation.metrics["recognised"] = min(share for share, _ in vendors.values())
+    evaluation.notes += [
+        f"{file}: {share:.1%} of {num:,} high-impact lines have a known kind"
+        for file, (share, num) in vendors.items()
+    ]
     digest = digest_of(list(prices.symbols), prices.ends_ns, prices.close)
     scores = {key: value for key, value in evaluation.metrics.items() if value is not None}
     num = record_trial("calendar", digest, {"forecasting": asdict(config)}, scores, folder=trials)
@@ -146,9 +158,9 @@ def _groups(prices: Prices, events: Sequence[ScheduledEvent]) -> dict[str, Mask]
         "high impact without figures": of(lambda event: event.impact == "high" and event.actual is None),
         "medium impact": of(lambda event: event.impact == "medium") & ~high,
         "the bar after high impact": _after(prices, high) & ~high,
-        "US payrolls": of(lambda event: event.name == "Non-Farm Employment Change"),
-        "US consumer prices": of(lambda event: event.currency == "USD" and event.name == "Core CPI m/m"),
-        "FOMC statement": of(lambda event: event.name == "FOMC Statement"),
+        "US payrolls": of(lambda event: event.kind == "us_payrolls"),
+        "US consumer prices": of(lambda event: event.kind in ("us_cpi", "us_core_cpi")),
+        "FOMC decision": of(lambda event: event.kind == "fomc_decision"),
         "no event": ~any_impact,
         f"no event, {_QUIET_HOUR}h UTC": ~any_impact & (hours == _QUIET_HOUR)[:, None],
         "all": np.ones(high.shape, np.bool_),
