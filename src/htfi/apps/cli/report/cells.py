@@ -44,6 +44,7 @@ _NUM_FIXED = sum(len(labels) for _, labels in _DIMENSIONS)
 _NUM_CELLS = _NUM_FIXED + _YEARS
 _NUM_SUMS = 12
 _MIN_IN_HEAT = 20
+_MIN_HOURS = 3  # below which a heat map says less than the table
 _STEP = 0.02  # of log width, by which the ends of a series' thirds move at each forecast
 _NS_PER_HOUR = 3_600 * NS_PER_S
 _THURSDAY = 3  # 1 January 1970, days from Monday
@@ -196,8 +197,9 @@ def _has_several(rows: Sequence[CellRow], dimension: str) -> bool:
 def _table(rows: Sequence[CellRow], baseline: str) -> str:
     head = (
         "<th></th><th>n</th><th>worth</th><th>coverage</th><th>95%</th><th>below 5%</th><th>below 1%</th>"
+        "<th>off</th>"
         f"<th>CRPS vs {baseline}</th><th>left tail vs {baseline}</th><th>Kupiec 5%, 1%</th>"
-        "<th>Christoffersen 5%</th><th>off</th>"
+        "<th>Christoffersen 5%</th>"
     )
     lines: list[str] = []
     dimension = ""
@@ -208,9 +210,9 @@ def _table(rows: Sequence[CellRow], baseline: str) -> str:
                 lines.append(f'<tr><th colspan="12" class="quiet">{escape(dimension)}</th></tr>')
         cells = [
             f"{row.num:,}", f"{row.num_effective:,.0f}", _percent(row.coverage90), _ends(row.coverage90_ends),
-            _percent(row.below05), _percent(row.below01), _number(row.crps_ratio), _number(row.tail_ratio),
-            f"{_chance(row.kupiec05)}, {_chance(row.kupiec01)}", _chance(row.christoffersen05),
-            escape(", ".join(row.off)),
+            _percent(row.below05), _percent(row.below01), escape(", ".join(row.off)), _number(row.crps_ratio),
+            _number(row.tail_ratio), f"{_chance(row.kupiec05)}, {_chance(row.kupiec01)}",
+            _chance(row.christoffersen05),
         ]  # fmt: skip
         style = ' class="off"' if row.off else ""
         lines.append(
@@ -221,14 +223,15 @@ def _table(rows: Sequence[CellRow], baseline: str) -> str:
 
 def _heat(cells: CoverageCells) -> str:
     num, held = cells.by_hour
-    if (num.sum(axis=0) >= _MIN_IN_HEAT).sum() < 2:
+    hours = [h for h in range(24) if (num[:, h] >= _MIN_IN_HEAT).any()]
+    if len(hours) < _MIN_HOURS:
         return ""
     days = [d for d in range(7) if (num[d] >= _MIN_IN_HEAT).any()]
     values = [
-        [round(float(held[d, h] / num[d, h]), 3) if num[d, h] >= _MIN_IN_HEAT else None for h in range(24)]
+        [round(float(held[d, h] / num[d, h]), 3) if num[d, h] >= _MIN_IN_HEAT else None for h in hours]
         for d in days
     ]
-    chart = HeatMap("", "", [WEEKDAYS[d] for d in days], [label[:2] for label in _HOURS], values, 0.9, "%")
+    chart = HeatMap("", "", [WEEKDAYS[d] for d in days], [_HOURS[h][:2] for h in hours], values, 0.9, "%")
     return (
         "<h3>Coverage by weekday and hour at which the forecast was made, the shortest horizon</h3>"
         '<p class="note">90% is right; warm holds more, cool less. Point at a square for its share.</p>'
