@@ -34,7 +34,7 @@ _NEVER = 1e12  # samples: a prior that no data move
 class BoostingConfig:
     """How much is fitted."""
 
-    max_trees: int = 200
+    max_trees: int = 100
     depth: int = 4
     rate: float = 0.06
     num_bins: int = 32
@@ -48,7 +48,7 @@ class BoostingConfig:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fit:
+class BoostedFit:
     """What was fitted, and the mean CRPS [H] on the newest samples by a fit on the others, in scaled returns: by
     typical terms, by fitted ones, with trees. Where it did not converge `is_used` is false and `trees` are typical."""
 
@@ -62,7 +62,7 @@ class Fit:
 def fit_trees(
     samples: Samples, horizons: tuple[int, ...], config: BoostingConfig, seed: int,
     progress: Callable[[int, int], None] | None = None,
-) -> Fit:  # fmt: skip
+) -> BoostedFit:  # fmt: skip
     """Fit on all samples with an outcome; the number of trees is what served the newest fifth of them best."""
     samples = _thin(samples, config.max_rows)
     y = scaled_outcomes(samples)
@@ -90,7 +90,7 @@ def fit_trees(
         whole.grow()
     trees = _centred(whole.trees(best_num), known, samples.x)
     is_used = bool(np.isfinite(trees.linear).all()) and best < len(horizons) * 1.02
-    return Fit(trees if is_used else known, plain, straight, boosted, is_used)
+    return BoostedFit(trees if is_used else known, plain, straight, boosted, is_used)
 
 
 def scaled_outcomes(samples: Samples) -> Array:

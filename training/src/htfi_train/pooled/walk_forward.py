@@ -8,7 +8,7 @@ import numpy as np
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.experts.pooled.models import EncodedModel, encode_model
-from htfi_train.pooled.boosting import BoostingConfig, Fit, fit_trees
+from htfi_train.pooled.boosting import BoostingConfig, BoostedFit, fit_trees
 from htfi_train.pooled.samples import Samples
 
 MIN_SAMPLES = 2_000
@@ -23,7 +23,7 @@ class DatedFit:
     year: int
     from_ns: int
     num_samples: int
-    fit: Fit
+    fit: BoostedFit
 
     def encoded(self) -> EncodedModel:
         return encode_model(self.fit.trees, self.from_ns, self.num_samples)
@@ -51,13 +51,15 @@ def fit_by_year(
         before = np.flatnonzero(known.known_ns <= limit_ns)
         if len(before) < MIN_SAMPLES or limit_ns - int(known.made_ns[0]) < MIN_DAYS * NS_PER_DAY:
             continue
-        told = None if progress is None else progress(f"fit for {year}, {len(before):,} forecasts")
+        report = None if progress is None else progress(f"fit for {year}, {len(before):,} forecasts")
         fits.append(
-            DatedFit(year, begin_ns, len(before), fit_trees(known.take(before), horizons, config, seed, told))
+            DatedFit(
+                year, begin_ns, len(before), fit_trees(known.take(before), horizons, config, seed, report)
+            )
         )
     from_ns = int(known.known_ns.max()) + embargo_days * NS_PER_DAY
-    told = None if progress is None else progress(f"fit on all, {len(known):,} forecasts")
-    fits.append(DatedFit(0, from_ns, len(known), fit_trees(known, horizons, config, seed, told)))
+    report = None if progress is None else progress(f"fit on all, {len(known):,} forecasts")
+    fits.append(DatedFit(0, from_ns, len(known), fit_trees(known, horizons, config, seed, report)))
     return fits
 
 

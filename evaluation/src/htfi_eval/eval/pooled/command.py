@@ -14,7 +14,7 @@ from htfi.forecasting.ports import ReturnModel
 from htfi.wiring.experts import open_foundation_model
 from htfi.wiring.settings import load_settings
 from htfi_eval.commands import ProgressLine, data_option, output_options, seed_option
-from htfi_eval.eval.pooled.comparison import WITHOUT, Comparison, compare, metrics_of, rows_of
+from htfi_eval.eval.pooled.comparison import WITHOUT, PooledComparison, compare, metrics_of, rows_of
 from htfi_eval.eval.prices import Prices, load_prices
 from htfi_eval.eval.returns.command import spread_sample, with_settings
 from htfi_eval.eval.trials import digest_of, record_trial, trials_option
@@ -99,7 +99,7 @@ def command(
     )
     write_models(out, encoded)
     models = decode_models(encoded, config.horizons, str(out))
-    compared: list[Comparison] = []
+    compared: list[PooledComparison] = []
     notes = [note for one in sets for note in one.notes]
     notes += [f"{out}: digest {models.digest}", *(_sentence(fit) for fit in fits)]
     if not no_comparison and len(fits) > 1:
@@ -153,7 +153,7 @@ def _sentence(dated: DatedFit) -> str:
     )
 
 
-def _lead(compared: Sequence[Comparison]) -> str:
+def _lead(compared: Sequence[PooledComparison]) -> str:
     found: list[str] = []
     for one in compared:
         ratios = [one.difference(FUSED, WITHOUT, j)[0] for j in range(len(one.scores.horizons))]

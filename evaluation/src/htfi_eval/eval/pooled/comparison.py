@@ -27,7 +27,7 @@ NUM_FOUNDATION_POINTS = 1_000  # for each horizon: a pass costs milliseconds
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PooledComparison:
     """One data set: the scores with the pooled learner among the experts, and those without it."""
 
     scores: WalkScores
@@ -52,7 +52,7 @@ class Comparison:
 def compare(
     prices: Prices, config: ForecastConfig, models: PooledModels, foundation: ReturnModel | None, seed: int,
     num_points: int = NUM_FOUNDATION_POINTS,
-) -> Comparison:  # fmt: skip
+) -> PooledComparison:  # fmt: skip
     """Walk the bars twice, with the learner and without it; score from its first fit on.
 
     Raises: InvalidInput where no forecast has an outcome.
@@ -78,10 +78,10 @@ def compare(
         found.append(score(walk, measured, begin, begin, core, progress=ProgressLine(name)))
     if not found[0].common.any():
         raise InvalidInput(f"{prices.name}: no forecast by all experts has an outcome: give longer series")
-    return Comparison(*found)
+    return PooledComparison(*found)
 
 
-def rows_of(compared: Comparison) -> list[dict[str, Any]]:
+def rows_of(compared: PooledComparison) -> list[dict[str, Any]]:
     """A row for each forecaster and horizon: its CRPS, and how the pooled learner and the mix with it compare."""
     scores = compared.scores
     rows: list[dict[str, Any]] = []
@@ -105,13 +105,13 @@ def rows_of(compared: Comparison) -> list[dict[str, Any]]:
     return rows
 
 
-def _crps(compared: Comparison, name: str, j: int) -> float:
+def _crps(compared: PooledComparison, name: str, j: int) -> float:
     scores = compared.without if name == WITHOUT else compared.scores
     chosen = compared.scores.both(FUSED if name == WITHOUT else name, j)
     return 1e4 * scores.mean_crps(FUSED if name == WITHOUT else name, j, chosen)
 
 
-def metrics_of(compared: Sequence[Comparison]) -> dict[str, float | None]:
+def metrics_of(compared: Sequence[PooledComparison]) -> dict[str, float | None]:
     """The worst horizon of every set: fused with the learner over fused without, and the learner over the fused."""
     figures: dict[str, float | None] = {}
     for one in compared:

@@ -76,7 +76,7 @@ class PooledFeatures:
         self._columns.declare("volume", np.full(2, np.nan))
         self._columns.declare("pattern", np.zeros(_DAY_SLOTS))
         self._columns.declare("visits", np.zeros(_DAY_SLOTS))
-        self._columns.declare("told", np.zeros(len(_SHARED)))  # what the market is the mean of
+        self._columns.declare("shared", np.zeros(len(_SHARED)))  # of which the market has the mean
         self._columns.declare("end_ns", -1, np.int64)
         self._columns.declare("group", -1, np.int64)
         self._columns.declare("is_grown", 0, np.int64)
@@ -97,12 +97,12 @@ class PooledFeatures:
         columns["is_grown"][rows] = age >= MIN_BARS - 1
         early = 1.0 / (age.astype(np.float64) + 1.0)
         own, base, level = self._own(bars, early)
-        told = own[:, _SHARED_PLACES]
-        columns["told"][rows] = told
-        market = np.zeros_like(told)
+        shared = own[:, _SHARED_PLACES]
+        columns["shared"][rows] = shared
+        market = np.zeros_like(shared)
         for group in distinct(bars.group):
             market[bars.group == group] = self._market(group, bars)
-        above = told - market
+        above = shared - market
         recurrence = self._recurrence.features(bars, above[:, _VARIANCE_PLACE], above[:, _VOLUME_PLACE])
         times = self._place_and_time(bars, base, level)
         found = np.concatenate([own, market, recurrence, times], axis=1).astype(np.float32)
@@ -160,14 +160,14 @@ class PooledFeatures:
         return np.minimum(np.maximum(away, -_MAX_LOG_VOLUME), _MAX_LOG_VOLUME)
 
     def _market(self, group: int, bars: BarBatch) -> Array:
-        """The mean of what the group's series told; zero where these are too few to be a market."""
+        """The mean shared features of the series of a group; zero where these are too few to be a market."""
         columns = self._columns
         newest = int(bars.end_ns[bars.group == group].max())
         recent = columns["end_ns"] > newest - _RECENT_NS
         among = np.flatnonzero((columns["group"] == group) & (columns["is_grown"] > 0) & recent)
         if len(among) < _MIN_MARKET_SERIES:
             return np.zeros(len(_SHARED))
-        return np.cumsum(columns["told"][among], axis=0)[-1] / len(among)  # in the order of the rows
+        return np.cumsum(columns["shared"][among], axis=0)[-1] / len(among)  # in the order of the rows
 
     def _place_and_time(self, bars: BarBatch, base: Array, level: Array) -> Array:
         columns, index = self._columns, bars.index

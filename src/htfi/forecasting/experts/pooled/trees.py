@@ -44,9 +44,9 @@ class ScaleTrees:
         num, depth = self.features.shape
         answers = x[:, self.features.reshape(-1)] > self.thresholds.reshape(-1)  # [n, M·D]
         bits = answers.reshape(len(x), num, depth)
-        leaf = np.zeros((len(x), num), np.int64)
-        leaf += self.leaves.shape[1] * np.arange(num)
+        leaf: NDArray[np.int64] = np.zeros((len(x), num), np.int64)
+        leaf += self.leaves.shape[1] * np.arange(num, dtype=np.int64)
         for level in range(depth):
-            np.add(leaf, 2**level, out=leaf, where=bits[:, :, level])
+            leaf += np.where(bits[:, :, level], 2**level, 0)
         flat = self.leaves.reshape(-1, self.leaves.shape[2])
         return flat[leaf].sum(axis=1)  # [n, H]
