@@ -41,7 +41,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory, htfi: Callable[..., str]) -
 def test_a_fit_compares_itself_with_the_experts_out_of_sample(fitted: Path) -> None:
     told = json.loads((fitted / "out.json").read_text())
     rows = {(row["forecaster"], row["bars"]): row for row in told["rows"]}
-    names = {"fused", "ewma", "market_har", "random_walk", "pooled", WITHOUT}
+    names = {"fused", "ewma", "ewma_gaussian", "market_har", "random_walk", "pooled", WITHOUT}
     assert set(rows) == {(name, bars) for name in names for bars in (1, 5, 22)}
     assert rows["ewma", 1]["n"] > 170 * WIDTH  # all of 2012, to 22 June
     assert 0.8 < rows["ewma", 1]["pooled/row"] < 1.1

@@ -9,7 +9,7 @@ from htfi.forecasting.experts.pooled.features import FEATURES
 from htfi.forecasting.experts.pooled.typical import typical_trees
 from htfi_train.pooled.boosting import Boosting, BoostingConfig, fit_trees, scaled_outcomes
 from htfi_train.pooled.losses import ScaleCrps, shape_of
-from htfi_train.pooled.samples import NEVER_NS, Samples, collect_samples, merge_samples
+from htfi_train.pooled.samples import NEVER_NS, PooledSamples, collect_samples, merge_samples
 from htfi_train.pooled.walk_forward import fit_by_year
 from pooled_bars import daily_bars, market_paths
 
@@ -22,7 +22,7 @@ SECOND = FEATURES.index("volume")
 VARIED = [FIRST, SECOND, FEATURES.index("volume 5"), FEATURES.index("weekday")]
 
 
-def stepped(num: int, seed: int, days: int = 1_000) -> tuple[Samples, np.ndarray]:
+def stepped(num: int, seed: int, days: int = 1_000) -> tuple[PooledSamples, np.ndarray]:
     """Outcomes whose log scale jumps where two features are both positive, and that scale [n]."""
     rng = np.random.Generator(np.random.PCG64(seed))
     x = np.zeros((num, len(FEATURES)), np.float32)
@@ -30,10 +30,12 @@ def stepped(num: int, seed: int, days: int = 1_000) -> tuple[Samples, np.ndarray
     scale = 0.8 * ((x[:, FIRST] > 0.0) & (x[:, SECOND] > 0.0)) - 0.2
     y = np.exp(scale)[:, None] * rng.standard_normal((num, len(HORIZONS)))
     made_ns = np.sort(rng.integers(0, days, num)) * NS_PER_DAY
-    return Samples(x, y.astype(np.float32), made_ns, made_ns + 5 * NS_PER_DAY), scale
+    return PooledSamples(x, y.astype(np.float32), made_ns, made_ns + 5 * NS_PER_DAY), scale
 
 
-def held_out_crps(train: Samples, f_train: np.ndarray, test: Samples, f_test: np.ndarray) -> float:
+def held_out_crps(
+    train: PooledSamples, f_train: np.ndarray, test: PooledSamples, f_test: np.ndarray
+) -> float:
     return float(
         ScaleCrps(shape_of(scaled_outcomes(train), f_train)).mean(scaled_outcomes(test), f_test).sum()
     )
@@ -83,7 +85,7 @@ def test_the_slope_of_the_loss_is_that_of_differences() -> None:
 def test_the_same_seed_gives_the_same_fit_and_rows_of_noise_no_tree_that_harms() -> None:
     rng = np.random.Generator(np.random.PCG64(4))
     samples, _ = stepped(3_000, 4)
-    noise = Samples(
+    noise = PooledSamples(
         samples.x, rng.standard_normal((3_000, 2)).astype(np.float32), samples.made_ns, samples.known_ns
     )
     first, second = (fit_trees(noise, HORIZONS, QUICK, 7) for _ in range(2))
@@ -97,7 +99,7 @@ def test_a_fit_that_does_not_converge_leaves_typical_terms() -> None:
     x = samples.x.copy()
     x[:, FIRST] = np.inf
     with np.errstate(all="ignore"):
-        fit = fit_trees(Samples(x, samples.y, samples.made_ns, samples.known_ns), HORIZONS, QUICK, 0)
+        fit = fit_trees(PooledSamples(x, samples.y, samples.made_ns, samples.known_ns), HORIZONS, QUICK, 0)
     assert not fit.is_used
     np.testing.assert_array_equal(fit.trees.linear, typical_trees(HORIZONS).linear)
 
@@ -123,7 +125,11 @@ def test_a_years_fit_knows_nothing_of_that_year_or_the_embargo_before_it() -> No
     changed[samples.known_ns > begin_ns - 30 * NS_PER_DAY] *= 5.0
     fits = fit_by_year(samples, HORIZONS, quick, 0, embargo_days=30)
     others = fit_by_year(
-        Samples(samples.x, changed, samples.made_ns, samples.known_ns), HORIZONS, quick, 0, embargo_days=30
+        PooledSamples(samples.x, changed, samples.made_ns, samples.known_ns),
+        HORIZONS,
+        quick,
+        0,
+        embargo_days=30,
     )
     by_year = {one.year: one for one in fits}
     other_by_year = {one.year: one for one in others}

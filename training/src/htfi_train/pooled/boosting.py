@@ -16,7 +16,7 @@ from htfi.forecasting.experts.pooled.features import CALENDAR, FEATURES, SHARED
 from htfi.forecasting.experts.pooled.trees import LEAF_UNIT, MAX_LOG_SCALE, ScaleTrees
 from htfi.forecasting.experts.pooled.typical import typical_terms, typical_trees
 from htfi_train.pooled.losses import ScaleCrps, shape_of, size_of
-from htfi_train.pooled.samples import Samples
+from htfi_train.pooled.samples import PooledSamples
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -60,7 +60,7 @@ class BoostedFit:
 
 
 def fit_trees(
-    samples: Samples, horizons: tuple[int, ...], config: BoostingConfig, seed: int,
+    samples: PooledSamples, horizons: tuple[int, ...], config: BoostingConfig, seed: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> BoostedFit:  # fmt: skip
     """Fit on all samples with an outcome; the number of trees is what served the newest fifth of them best."""
@@ -93,12 +93,12 @@ def fit_trees(
     return BoostedFit(trees if is_used else known, plain, straight, boosted, is_used)
 
 
-def scaled_outcomes(samples: Samples) -> Array:
+def scaled_outcomes(samples: PooledSamples) -> Array:
     """Outcomes [S, H] in units of the volatility before them, those of wild prints cut."""
     return np.minimum(np.maximum(samples.y.astype(np.float64), -MAX_SCALED_RETURN), MAX_SCALED_RETURN)
 
 
-def _thin(samples: Samples, most: int) -> Samples:
+def _thin(samples: PooledSamples, most: int) -> PooledSamples:
     known = np.flatnonzero(np.isfinite(samples.y).all(axis=1))
     if len(known) > most:
         known = known[np.linspace(0, len(known) - 1, most).astype(np.intp)]

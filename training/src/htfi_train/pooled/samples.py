@@ -17,7 +17,7 @@ Instants = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Samples:
+class PooledSamples:
     """S forecasts in the order of their instants.
 
     Shapes: x [S, F]; y [S, H], the return over the next h bars in units of the volatility of a bar and √h, NaN where
@@ -33,14 +33,14 @@ class Samples:
     def __len__(self) -> int:
         return len(self.made_ns)
 
-    def take(self, places: NDArray[np.intp]) -> "Samples":
-        return Samples(self.x[places], self.y[places], self.made_ns[places], self.known_ns[places])
+    def take(self, places: NDArray[np.intp]) -> "PooledSamples":
+        return PooledSamples(self.x[places], self.y[places], self.made_ns[places], self.known_ns[places])
 
 
 NEVER_NS = np.iinfo(np.int64).max
 
 
-def collect_samples(instants: Iterable[Sequence[Bar]], horizons: Sequence[int]) -> Samples:
+def collect_samples(instants: Iterable[Sequence[Bar]], horizons: Sequence[int]) -> PooledSamples:
     """Walk bars, those of each instant together, through what a forecast reads, and look up the outcomes after it."""
     panel, features = Panel(horizons, SESSION_GAP_BARS), PooledFeatures()
     rows: list[NDArray[np.intp]] = []
@@ -63,7 +63,9 @@ def collect_samples(instants: Iterable[Sequence[Bar]], horizons: Sequence[int]) 
         old.append(batch.age >= MIN_BARS - 1)
     if not rows:
         empty = np.zeros(0, np.int64)
-        return Samples(np.zeros((0, 0), np.float32), np.zeros((0, len(horizons)), np.float32), empty, empty)
+        return PooledSamples(
+            np.zeros((0, 0), np.float32), np.zeros((0, len(horizons)), np.float32), empty, empty
+        )
     row = np.concatenate(rows)
     order = np.argsort(row, kind="stable")
     first = np.flatnonzero(np.diff(row[order], prepend=-1))  # of each series, in `order`
@@ -79,14 +81,16 @@ def collect_samples(instants: Iterable[Sequence[Bar]], horizons: Sequence[int]) 
     back[order] = np.arange(len(order))
     unit = np.concatenate(sigmas)[:, None] * np.sqrt(np.array(horizons, np.float64))
     made_ns = np.concatenate(ends)
-    found = Samples(np.concatenate(xs), (after[back] / unit).astype(np.float32), made_ns, known_ns[back])
+    found = PooledSamples(
+        np.concatenate(xs), (after[back] / unit).astype(np.float32), made_ns, known_ns[back]
+    )
     return found.take(np.flatnonzero(np.concatenate(old)))
 
 
-def merge_samples(parts: Sequence[Samples]) -> Samples:
+def merge_samples(parts: Sequence[PooledSamples]) -> PooledSamples:
     """Samples of several data sets in the order of their instants."""
     made_ns = np.concatenate([part.made_ns for part in parts])
     order = np.argsort(made_ns, kind="stable")
     columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y", "known_ns"))
     x, y, known_ns = (column[order] for column in columns)
-    return Samples(x, y, made_ns[order], known_ns)
+    return PooledSamples(x, y, made_ns[order], known_ns)

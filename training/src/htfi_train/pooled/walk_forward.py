@@ -8,8 +8,8 @@ import numpy as np
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.experts.pooled.models import EncodedModel, encode_model
-from htfi_train.pooled.boosting import BoostingConfig, BoostedFit, fit_trees
-from htfi_train.pooled.samples import Samples
+from htfi_train.pooled.boosting import BoostedFit, BoostingConfig, fit_trees
+from htfi_train.pooled.samples import PooledSamples
 
 MIN_SAMPLES = 2_000
 MIN_DAYS = 365
@@ -30,7 +30,7 @@ class DatedFit:
 
 
 def fit_by_year(
-    samples: Samples, horizons: tuple[int, ...], config: BoostingConfig, seed: int, first_year: int | None = None,
+    samples: PooledSamples, horizons: tuple[int, ...], config: BoostingConfig, seed: int, first_year: int | None = None,
     embargo_days: int = EMBARGO_DAYS, progress: Callable[[str], Callable[[int, int], None]] | None = None,
 ) -> list[DatedFit]:  # fmt: skip
     """A fit for each calendar year (UTC) that has enough before it, and the newest, on everything.
@@ -63,7 +63,7 @@ def fit_by_year(
     return fits
 
 
-def _years(samples: Samples, first_year: int | None) -> Sequence[int]:
+def _years(samples: PooledSamples, first_year: int | None) -> Sequence[int]:
     first, last = (int(str(np.datetime64(int(ns), "ns"))[:4]) for ns in samples.made_ns[[0, -1]])
     return range(max(first + 1, first_year or 0), last + 1)
 

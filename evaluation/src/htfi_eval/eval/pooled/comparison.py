@@ -15,6 +15,7 @@ from htfi.forecasting.experts.pretrained import FoundationExpert
 from htfi.forecasting.ports import ReturnModel
 from htfi.wiring.experts import open_experts
 from htfi_eval.commands import ProgressLine
+from htfi_eval.eval.peers import EWMA, classical
 from htfi_eval.eval.pooled.foundation_peer import FOUNDATION, FoundationPeer
 from htfi_eval.eval.prices import Prices
 from htfi_eval.eval.returns.mini_peer import choose_points
@@ -64,7 +65,7 @@ def compare(
             f"{prices.name}: no forecast after the first fit has an outcome: give longer series"
         )
     plain = replace(config, experts=tuple(name for name in config.experts if name != POOLED))
-    peers: list[PeerForecaster] = []
+    peers = _benchmark(prices, config, begin)
     if foundation is not None:
         chosen = choose_points(measured, begin, config, seed, num_points, num_points)
         peers.append(FoundationPeer(FoundationExpert(config, foundation), chosen, config))
@@ -72,13 +73,18 @@ def compare(
     found: list[WalkScores] = []
     for name, walk in (
         (f"{prices.name} with pooled", Walk(prices, config, peers, experts)),
-        (f"{prices.name} without", Walk(prices, plain)),
+        (f"{prices.name} without", Walk(prices, plain, _benchmark(prices, config, begin))),
     ):
         core = [one for one in walk.names if one != FOUNDATION]
         found.append(score(walk, measured, begin, begin, core, progress=ProgressLine(name)))
     if not found[0].common.any():
         raise InvalidInput(f"{prices.name}: no forecast by all experts has an outcome: give longer series")
     return PooledComparison(*found)
+
+
+def _benchmark(prices: Prices, config: ForecastConfig, begin: int) -> list[PeerForecaster]:
+    """The peer that every walk is scored beside."""
+    return [one for one in classical(len(prices.symbols), config, begin) if one.name == EWMA]
 
 
 def rows_of(compared: PooledComparison) -> list[dict[str, Any]]:
