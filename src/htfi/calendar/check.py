@@ -14,7 +14,7 @@ from htfi.domain.scheduled_event import ScheduledEvent
 
 _TWICE_NS = 12 * 3600 * 1_000_000_000
 _NEAR_NS = 300 * 1_000_000_000
-_UNTIMED = ("market_closed",)
+_UNTIMED = ("market_closed", "bank_holiday")
 
 
 class KindSummary(msgspec.Struct, frozen=True):
@@ -156,9 +156,9 @@ def _summary(
 
 def _what(kind: str, num: int, untimed: int, announced: int) -> str:
     if not kind:
-        return "ignored: no rule knows its name"
+        return "band of its bar as learnt: no rule knows its name"
     if untimed == num:
-        return "band of its day" if kind in _UNTIMED else "band of its day: no time of day is stated"
+        return "band of its day" if kind in _UNTIMED else "band of its day: it states no hour"
     return "band of its bar" + ("; views prepared" if announced else "")
 
 

@@ -94,7 +94,8 @@ def _facts(opened: OpenedCalendar, check: CalendarCheck) -> dict[str, str]:
         "times": _times(check),
         "rows": _rows(opened.readings),
         "days off": ", ".join(
-            f"{num} of {currency} are trading days of its exchange" for currency, num in check.holidays_open
+            f"on {num} days called closed the exchange of {currency} trades"
+            for currency, num in check.holidays_open
         ),
     }
     return {name: value for name, value in facts.items() if value}
@@ -169,8 +170,8 @@ def _show_unknown(check: CalendarCheck, most: int | None) -> None:
     ]
     rest = len(names) - len(rows)
     notes = [f"and {counted(rest, 'name')} more: --all"] if rest else []
-    title = f"not recognised, so ignored: {counted(num, 'event')}"
-    print_table(("currency", "name", "events", "high impact"), rows, title=title, notes=notes)
+    print_line(f"not recognised, so each is learnt by its own words: {counted(num, 'event')}")
+    print_table(("currency", "name", "events", "high impact"), rows, notes=notes)
 
 
 def _show_faults(reading: CalendarReading, most: int | None) -> None:
@@ -202,7 +203,8 @@ def _show_rules(rules: Sequence[RuleHits]) -> None:
         for one in rules
     ]
     columns = ("kind", "days in the calendar", "by rule", "on its day", "within 5 min")
-    print_table(columns, rows, title="rules against the calendar's own times")
+    print_line("rules against the calendar's own times:")
+    print_table(columns, rows)
 
 
 def _day(time_ns: int) -> str:
