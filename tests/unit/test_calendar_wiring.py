@@ -109,7 +109,7 @@ def test_check_prints_what_is_recognised_and_what_is_done(vendor: Path) -> None:
     (payrolls,) = (line for line in lines if "us_payrolls" in line)
     assert "EURUSD" in payrolls
     assert "GBPJPY" not in payrolls
-    assert "band of its bar; views prepared" in payrolls
+    assert "band, views" in payrolls
     assert "line 9: actual 'oops' is not a figure" in done.output
     assert "not recognised, so each is learnt by its own words: 1 event" in done.output
     assert "it ended" in done.output

@@ -25,10 +25,22 @@ def show(file: str, opened: OpenedCalendar, checked: CheckedCalendar, *, show_al
     kinds = [kind for kind in check.kinds if kind.kind]
     shown = kinds if show_all else kinds[:_NUM_KINDS]
     if shown:
-        columns = ("kind", "events", "high impact", "first", "last", "surprises", "concerns", "what is done")
+        columns = ("kind", "events", "high", "years", "concerns", "what is done")
+        if show_all:
+            columns = (
+                "kind",
+                "events",
+                "high impact",
+                "first",
+                "last",
+                "surprises",
+                "concerns",
+                "what is done",
+            )
         rest = len(kinds) - len(shown)
         notes = [f"and {counted(rest, 'kind')} more: --all"] if rest else []
-        print_table(columns, [_kind_row(kind, has_series) for kind in shown], notes=notes)
+        rows = [_kind_row(kind, has_series, show_all=show_all) for kind in shown]
+        print_table(columns, rows, notes=notes)
     _show_unknown(check, None if show_all else _NUM_NAMES)
     for reading in opened.readings:
         _show_faults(reading, None if show_all else _NUM_FAULTS)
@@ -141,22 +153,17 @@ def _rows(readings: Sequence[CalendarReading]) -> str:
     return ", ".join(f"{num:,} {what}" for num, what in counts if num)
 
 
-def _kind_row(kind: KindSummary, has_series: bool) -> tuple[str, ...]:
+def _kind_row(kind: KindSummary, has_series: bool, *, show_all: bool) -> tuple[str, ...]:
     if has_series:
         concerned = ", ".join(kind.series) or "–"
     else:
-        concerned = ", ".join(kind.currencies[:3]) + (" …" if len(kind.currencies) > 3 else "") or "companies"
+        concerned = ", ".join(kind.currencies[:2]) + (" …" if len(kind.currencies) > 2 else "") or "companies"
+    num, high = f"{kind.num:,}", f"{kind.num_high:,}" if kind.num_high else "–"
+    if not show_all:
+        first, last = _day(kind.first_ns)[:4], _day(kind.last_ns)[:4]
+        return kind.kind, num, high, first if first == last else f"{first}–{last}", concerned, kind.what
     surprises = f"{kind.num_with_surprise:,}" if kind.num_with_surprise else "–"
-    return (
-        kind.kind,
-        f"{kind.num:,}",
-        f"{kind.num_high:,}" if kind.num_high else "–",
-        _day(kind.first_ns),
-        _day(kind.last_ns),
-        surprises,
-        concerned,
-        kind.what,
-    )
+    return kind.kind, num, high, _day(kind.first_ns), _day(kind.last_ns), surprises, concerned, kind.what
 
 
 def _show_unknown(check: CalendarCheck, most: int | None) -> None:
