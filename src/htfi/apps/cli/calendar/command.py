@@ -18,12 +18,12 @@ Examples:
 """
 
 
-@click.group("calendar")
+@click.group("calendar", short_help="Calendars of scheduled events: check what is recognised.")
 def command() -> None:
     """Calendars of scheduled events: releases, central banks, results, holidays, expiries."""
 
 
-@command.command("check", epilog=EPILOG)
+@command.command("check", short_help="What is recognised, and what is done about it.", epilog=EPILOG)
 @click.argument("file", metavar="FILE")
 @click.option("--zone", default="", help="Zone of times without one, such as America/New_York.")
 @click.option("--time-format", default="", help="Form of its times, such as '%m/%d/%Y %H:%M'.")
