@@ -15,7 +15,7 @@ from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import to_ns
 from htfi.narrative.calendar.announcements import AnnouncementKind
 from htfi.narrative.calendar.scheduled import announcements_of, events_of
-from htfi.wiring.calendar import open_calendar, read_calendar, scheduled_events
+from htfi.wiring.calendar import calendar_notices, open_calendar, read_calendar, scheduled_events
 from htfi.wiring.settings import Settings, override
 
 CSV = """date,time,currency,impact,event,actual,forecast,previous
@@ -98,6 +98,24 @@ def test_a_calendar_is_read_once_and_again_when_it_changes(vendor: Path) -> None
     second = read_calendar(str(vendor))
     assert second.calendar.digest != first.calendar.digest
     assert second.calendar.releases[0].consensus == 190.0
+
+
+def test_a_run_says_which_rows_were_refused_and_that_a_zone_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "c.csv"
+    rows = [
+        f"2019-{month:02}-0{day} 05:30-08:00,USD,Unemployment Claims"
+        for month in (1, 2, 12)
+        for day in (3, 5, 7)
+    ]
+    file.write_text("\n".join(["time,currency,event", *rows, "soon,USD,CPI y/y"]), encoding="utf-8")
+    assert calendar_notices(read_calendar(str(file))) == [
+        f"calendar {file}: 1 of 10 rows refused, the first at line 11: 'soon' is not a time such as 2026-01-28 14:00; "
+        'of another form state time_format, such as "%m/%d/%Y %H:%M"; `htfi calendar check` lists them'
+    ]
+    file.write_text("\n".join(["time,currency,event", *rows]).replace("-08:00", "Z"), encoding="utf-8")
+    (line,) = calendar_notices(read_calendar(str(file)))
+    assert "8 h before them" in line
+    assert calendar_notices(read_calendar("sample")) == []
 
 
 def test_check_prints_what_is_recognised_and_what_is_done(vendor: Path) -> None:

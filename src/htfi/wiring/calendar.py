@@ -26,6 +26,7 @@ from htfi.calendar.document import (
 )
 from htfi.calendar.reading import CalendarReading, read_events
 from htfi.calendar.recurring import VERSION, recurring_releases, superseded
+from htfi.calendar.usual_times import check_zone
 from htfi.domain.errors import DependencyUnavailable, InvalidInput, is_installed
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import SystemClock
@@ -85,6 +86,22 @@ def read_calendar(named: str, source: CalendarSource | None = None) -> OpenedCal
     if source is None and _states_announcements(data, path):
         return _opened(CalendarDocument(), parse_calendar(data, str(path)).releases, data, named)
     return _opened(CalendarDocument((source or CalendarSource(str(path)),)), (), b"", named)
+
+
+def calendar_notices(opened: OpenedCalendar) -> list[str]:
+    """A line for each file of a calendar with rows that were refused, or whose zone seems wrong."""
+    lines: list[str] = []
+    for reading in opened.readings:
+        if reading.num_refused:
+            first = next(fault for fault in reading.faults if fault.refused)
+            lines.append(
+                f"calendar {reading.path}: {reading.num_refused:,} of {reading.num_rows:,} rows refused, the first at "
+                f"{first.place}: {first.detail}; `htfi calendar check` lists them"
+            )
+        zone = check_zone(reading.events)
+        if zone.fault:
+            lines.append(f"calendar {reading.path}: {zone.fault}")
+    return lines
 
 
 def _opened(
