@@ -15,7 +15,8 @@ from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import to_ns
 from htfi.narrative.calendar.announcements import AnnouncementKind
 from htfi.narrative.calendar.scheduled import announcements_of, events_of
-from htfi.wiring.calendar import calendar_notices, open_calendar, read_calendar, scheduled_events
+from htfi.wiring.calendar import open_calendar, scheduled_events
+from htfi.wiring.calendar_reading import calendar_notices, read_calendar
 from htfi.wiring.settings import Settings, override
 
 CSV = """date,time,currency,impact,event,actual,forecast,previous

@@ -33,7 +33,7 @@ from htfi.pipeline.point_telemetry import NO_TELEMETRY, PointTelemetry
 from htfi.pipeline.ports import DecisionSink, EventFeed, RowQuarantine
 from htfi.pipeline.recorder import Watcher, no_subscriber
 from htfi.pipeline.run_state import LedgerTruncated, RunStateStore, SavedRun
-from htfi.wiring.calendar import calendar_notices, read_calendar
+from htfi.wiring.calendar import open_calendar
 from htfi.wiring.control import open_governance
 from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
@@ -219,14 +219,11 @@ def open_run(
         read_by = {rung.value: reader.version for rung, reader in readers.items()}
         stated = settings_to_record(settings, read_whole(folder / SETTINGS_FILE))
         digest = digest_of(stated)
-        opened_calendar = read_calendar(settings.narrative.calendar)
-        for line in calendar_notices(opened_calendar):
-            warn(line)
         identity = {
             "settings": digest,
             "sources": sources,
             "readers": read_by,
-            "calendar": opened_calendar.calendar.digest,
+            "calendar": open_calendar(settings.narrative.calendar, warn).digest,
             "marking key": None if mark_key is None else mark_key.id,
         }
         if promoted:

@@ -53,7 +53,7 @@ def check_command(
     FILE is Parquet, CSV, JSON or iCalendar, a TOML file with [[source]] or [[release]] tables, or 'recurring'. Nothing
     is recorded.
     """
-    from htfi.wiring.calendar import check_opened, read_calendar, source_of
+    from htfi.wiring.calendar_reading import check_opened, read_calendar, source_of
 
     source = source_of(file)
     if zone or time_format:

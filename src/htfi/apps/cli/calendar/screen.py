@@ -11,7 +11,7 @@ from htfi.calendar.check import CalendarCheck, KindSummary, RuleHits
 from htfi.calendar.reading import CalendarReading
 from htfi.domain.counts import counted
 from htfi.domain.time import NS_PER_S, format_ns
-from htfi.wiring.calendar import CheckedCalendar, OpenedCalendar
+from htfi.wiring.calendar_reading import CheckedCalendar, OpenedCalendar
 
 _NUM_KINDS, _NUM_NAMES, _NUM_FAULTS = 12, 4, 2  # that fit a screen
 
