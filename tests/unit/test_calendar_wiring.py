@@ -166,8 +166,11 @@ def test_a_run_without_such_a_calendar_imports_none_of_its_libraries() -> None:
     program = (
         "import sys, htfi.wiring.run\n"
         "from htfi.wiring.calendar import open_calendar\n"
+        "open_calendar('')\n"
+        "assert not any(name.startswith('htfi.calendar') for name in sys.modules)\n"
         "open_calendar('sample')\n"
-        "print([m for m in ('pandas', 'exchange_calendars', 'icalendar', 'dateutil') if m in sys.modules])"
+        "names = ('pandas', 'exchange_calendars', 'icalendar', 'dateutil')\n"
+        "print([name for name in names if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
