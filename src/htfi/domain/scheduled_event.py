@@ -20,3 +20,8 @@ class ScheduledEvent(msgspec.Struct, frozen=True, kw_only=True):
     forecast: float | None = None
     previous: float | None = None
     actual_known_ns: int = 0  # from when the actual may be used; 0: from time_ns
+    withdrawn_ns: int = 0  # from when the line no longer held, because it was moved or cancelled; 0: never
+
+    def is_expected(self, now_ns: int) -> bool:
+        """Whether somebody at `now_ns` knows of it, and has not heard that it was moved or cancelled."""
+        return self.known_ns <= now_ns and not 0 < self.withdrawn_ns <= now_ns

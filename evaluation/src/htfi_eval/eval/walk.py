@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.decision import Regime, series_id
 from htfi.domain.events import Bar
+from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.forecasting.config import SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.forecaster import Forecaster
 from htfi.forecasting.panel import BarBatch, Panel
@@ -82,12 +83,13 @@ class Walk:
         config: ForecastConfig,
         peers: Sequence[PeerForecaster] = (),
         experts: Sequence[Expert] | None = None,
+        events: Sequence[ScheduledEvent] = (),
     ) -> None:
-        """`experts`: those of the release by default."""
+        """`experts`: those of the release by default. `events`: what a calendar states."""
         self.prices = prices
         self.config = config
         chosen = open_experts(config, config.foundation) if experts is None else experts
-        self.forecaster = Forecaster(config, chosen)
+        self.forecaster = Forecaster(config, chosen, events)
         self.experts = tuple(sorted(expert.name for expert in chosen))
         self.peers = tuple(peers)
         self.names = (FUSED, *self.experts, *(peer.name for peer in peers))
