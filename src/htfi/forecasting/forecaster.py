@@ -19,6 +19,7 @@ from htfi.forecasting.config import SESSION_GAP_BARS, USUAL_WINDOW_BARS, Forecas
 from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, stack_on_grid
 from htfi.forecasting.joint.history import JointHistory, NormalScores
 from htfi.forecasting.opinions import OpinionTracker
+from htfi.forecasting.known_variance.event_effects import EventEffects
 from htfi.forecasting.known_variance.factor import KnownVariance
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
@@ -87,6 +88,11 @@ class Forecaster:
         }
 
     @property
+    def event_effects(self) -> EventEffects:
+        """What is learnt of scheduled events."""
+        return self._known.effects
+
+    @property
     def series(self) -> list[str]:
         """Every series that was observed."""
         return list(self._panel.names)
@@ -113,8 +119,9 @@ class Forecaster:
 
     def _factors_of_closed(
         self, index: NDArray[np.intp], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
-    ) -> Array | None:
-        self._known.grow(self._panel.series)
+    ) -> tuple[Array, Array] | None:
+        if self._known.num_series < len(self._panel):
+            self._known.grow(self._panel.series)
         return self._known.of_closed(index, start_ns, end_ns)
 
     def _enter_regimes(self, bars: Sequence[Bar], regimes: Sequence[Regime]) -> None:

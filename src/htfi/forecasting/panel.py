@@ -22,7 +22,7 @@ from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
 
 Array = NDArray[np.float64]
-FactorsOfClosed = Callable[[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]], Array | None]
+FactorsOfClosed = Callable[[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]], tuple[Array, Array] | None]
 Rows = slice | NDArray[np.intp]  # a slice where rows are neighbours: reading is then a view, not a copy
 
 SIGMA_FLOOR = 1e-8  # log return: far below a tick of anything traded, so that no scale is ever zero
@@ -121,7 +121,7 @@ class Panel:
     def enter(self, bars: Sequence[Bar], factors: FactorsOfClosed | None = None) -> BarBatch | None:
         """Take in bars that close at one instant. A bar without a positive, finite close changes nothing.
 
-        What enters volatilities is divided by `factors`, if any; outcomes are not.
+        Returns and ranges that enter volatilities are divided by those of `factors`, if any; outcomes are not.
         Raises: InvalidInput where a series comes twice.
         """
         found = self.rows_of_bars(bars)
@@ -188,13 +188,13 @@ class Panel:
         age: NDArray[np.int64],
         moves: Array,
         ranges: Array,
-        factors: Array | None,
+        factors: tuple[Array, Array] | None,
     ) -> dict[str, Array]:
         """The fields of a batch that follow from these moves and ranges."""
         columns = self._columns
         uncut = moves
         if factors is not None:
-            moves, ranges = moves / factors, ranges / factors
+            moves, ranges = moves / factors[0], ranges / factors[1]
         if compiled.core is not None:
             return self._measure_compiled(compiled.core, index, age, moves, ranges, uncut)
         usual_var = columns["usual_var"][rows]

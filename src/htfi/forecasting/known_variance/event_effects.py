@@ -4,7 +4,8 @@ A factor is of the scale of a bar's return: its prior by kind and asset class, m
 have taught, then by what the series itself has. It applies to the bar that holds the event and, apart, to the next one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,28 @@ _INFORMATION = 2.0 * _FREEDOM / (_FREEDOM + 3.0)  # of one bar about a log scale
 _POOL_MEMORY, _OWN_PRIOR, _OWN_MEMORY = 60.0, 24.0, 60.0  # in events
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BarWithEvents:
+    """A bar of n series that held m events, or followed them.
+
+    Shapes: rows [n]; sources and lags [m]; variances [n, m], the events' factors, 0 where one is none of a series';
+    ratio [n], the size of the return over half the central 90% band that was forecast, NaN where none was.
+    """
+
+    rows: Rows
+    sources: Places
+    lags: Places
+    variances: Array
+    ratio: Array
+
+
 class EventEffects:
     """Log factors of events on N series, by what is scheduled: K sources, such as a currency's or a company's, of P
     kinds. What is learnt of a kind is common to its sources; which of them concern a series differs."""
 
     def __init__(self, table: EventTable, priors: Priors, gaps: Sequence[str] = ()) -> None:
-        """`gaps` are kinds of every series, numbered after those of the table."""
-        self._table, self._priors, self._num_gaps = table, priors, len(gaps)
+        """`gaps` are kinds of the series whose asset class has priors of them, numbered after those of the table."""
+        self._table, self._priors, self._gaps = table, priors, tuple(gaps)
         sources = (*table.kinds, *gaps)
         self.kinds = tuple(sorted(set(sources)))
         self._kind_of = np.array([self.kinds.index(kind) for kind in sources], np.int64)
@@ -51,13 +67,16 @@ class EventEffects:
             self._pool.declare(name, np.zeros((num, NUM_RELATIONS, NUM_LAGS)))
         self._base = np.zeros((0, num, NUM_RELATIONS, NUM_LAGS))
         self._strength = np.zeros((0, num))
+        self.watch: Callable[[BarWithEvents], None] | None = None  # of what is learnt from, for fits of priors
 
     def add(self, row: int, symbol: str, length_ns: int) -> None:
         """Make a row of a series with bars of this length."""
         self._columns.grow(row + 1)
         table = self._table
         related = [relate(symbol, *kind) for kind in zip(table.currencies, table.symbols, strict=True)]
-        self._columns["relation"][row] = [*related, *[OWN] * self._num_gaps]
+        known = self._priors.kinds(asset_class(symbol))
+        related += [OWN if gap in known else UNRELATED for gap in self._gaps]
+        self._columns["relation"][row] = related
         self._columns["group"][row] = self._join(asset_class(symbol), length_ns)
 
     def _join(self, assets: str, length_ns: int) -> int:
@@ -69,6 +88,18 @@ class EventEffects:
             self._strength = np.concatenate([self._strength, found.strength[None]])
         return self._groups.index((assets, length_ns))
 
+    def has_gaps(self, symbol: str) -> bool:
+        """Whether gaps between bars are known to change the variance of what such a symbol names."""
+        known = self._priors.kinds(asset_class(symbol))
+        return any(gap in known for gap in self._gaps)
+
+    def kind(self, source: int) -> str:
+        return self.kinds[self._kind_of[source]]
+
+    def relations(self, row: int, sources: Places) -> Places:
+        """How a series is related to each source [m]."""
+        return self._columns["relation"][row, sources].astype(np.int64)
+
     def variances(self, rows: Rows, sources: Places) -> Array:
         """Factors of variance [n, m, L] of events by source [m] on these series; 0 where one is none of theirs."""
         columns, kinds = self._columns, self._kind_of[sources]
@@ -79,17 +110,16 @@ class EventEffects:
         factors = exact.exp(2.0 * np.minimum(np.maximum(logs, -_MAX_LOG), _MAX_LOG))
         return np.where(relation[:, :, None] == UNRELATED, 0.0, factors)
 
-    def learn(self, rows: Rows, sources: Places, lags: Places, variances: Array, ratio: Array) -> None:
-        """Take in a bar of these series that held events.
-
-        Shapes: sources and lags [m] of the events; variances [n, m], their factors; ratio [n], the size of the return
-        over half the central 90% band that was forecast for it. Unknown ratios are NaN.
-        """
+    def learn(self, bars: BarWithEvents) -> None:
+        """Take in a bar of some series that held events."""
+        if self.watch is not None:
+            self.watch(bars)
+        rows, sources, lags = bars.rows, bars.sources, bars.lags
         columns, kinds = self._columns, self._kind_of[sources]
-        x = _BAND_SCORE * ratio
+        x = _BAND_SCORE * bars.ratio
         score = (_FREEDOM + 1.0) * x * x / (_FREEDOM + x * x) - 1.0
         known = np.isfinite(score)
-        weights = shares(variances) * known[:, None]
+        weights = shares(bars.variances) * known[:, None]
         pull = weights * np.where(known, score, 0.0)[:, None] / _INFORMATION
         group, at = columns["group"][rows], rows[:, None]
         relation = columns["relation"][at, sources]

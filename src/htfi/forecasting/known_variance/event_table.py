@@ -28,6 +28,12 @@ class EventTable:
     kinds: tuple[str, ...]
     currencies: tuple[str, ...]
     symbols: tuple[str, ...]
+    changes_ns: Instants  # when lines became known or were withdrawn, rising
+
+    def has_changed(self, after_ns: int, until_ns: int) -> bool:
+        """Whether a line became known or was withdrawn in (after, until]."""
+        first, beyond = np.searchsorted(self.changes_ns, [after_ns, until_ns], "right")
+        return bool(first < beyond)
 
     def within(self, begin_ns: int, end_ns: int, now_ns: int) -> NDArray[np.intp]:
         """The places of the events in [begin, end) that somebody at `now_ns` expects."""
@@ -72,4 +78,5 @@ def tabulate(events: Sequence[ScheduledEvent]) -> EventTable:
         kinds=tuple(kind for kind, _, _ in kinds),
         currencies=tuple(currency for _, currency, _ in kinds),
         symbols=tuple(symbol for _, _, symbol in kinds),
+        changes_ns=np.array(sorted({at for span in spans.values() for at in span}), np.int64),
     )

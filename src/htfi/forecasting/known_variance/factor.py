@@ -18,8 +18,8 @@ from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, parse_duration
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.known_variance.coming_bars import ComingBars, daily_ends, is_weekend, week_slots
-from htfi.forecasting.known_variance.event_effects import EventEffects, combine
-from htfi.forecasting.known_variance.event_table import tabulate
+from htfi.forecasting.known_variance.event_effects import BarWithEvents, EventEffects, combine
+from htfi.forecasting.known_variance.event_table import EventTable, tabulate
 from htfi.forecasting.known_variance.priors import Priors, shipped
 from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
 from htfi.forecasting.panel import BarBatch
@@ -32,6 +32,7 @@ VERSION = "1"
 _NONE, _INTRADAY, _DAILY = 0, 1, 2  # what is known of a series' bars
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
 _NEVER = -1
+_RANGE_SHARE = 0.75  # of an event's log factor: a release jumps, so the range grows less than the return
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +63,32 @@ class _Contributions:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Prepared:
+    """What was worked out after some bars of n series, for the case that the next ones come when they are expected.
+
+    Shapes, of the m series that anything is known of: starts [m]; ends, begins, pattern and events [m, 2 + L], of the
+    bars that closed, the next ones and those that follow; index and known [n].
+    """
+
+    index: Rows
+    known: NDArray[np.bool_]
+    daily: NDArray[np.bool_]
+    starts: Instants
+    ends: Instants
+    begins: Instants
+    pattern: Array
+    events: Array
+    parts: list[_Contributions]
+
+    def serves(self, index: Rows, start_ns: Instants, end_ns: Instants, table: EventTable) -> bool:
+        """Whether bars that closed are those, and no calendar line became known or was withdrawn meanwhile."""
+        if len(index) != len(self.index) or not (index == self.index).all() or not len(self.starts):
+            return False
+        came = (end_ns[self.known] == self.ends[:, 1]) & (self.daily | (start_ns[self.known] == self.starts))
+        return bool(came.all()) and not table.has_changed(int(self.ends[:, 0].min()), int(self.ends[:, 1].max()))
+
+
 class KnownVariance:
     """g of N series' bars. Where nothing is known of a bar, its factor is 1 and nothing is computed."""
 
@@ -76,7 +103,7 @@ class KnownVariance:
         self._longest = int(horizons[-1])
         self._gap_bars = session_gap_bars
         self._table = tabulate(events)
-        self._effects = EventEffects(self._table, priors or shipped(), _GAPS)
+        self.effects = EventEffects(self._table, priors or shipped(), _GAPS)
         self._first_gap = len(self._table.kinds)
         self._hours, self._pattern = ComingBars(), WeeklyPattern()
         self._columns = SeriesColumns()
@@ -84,71 +111,114 @@ class KnownVariance:
         self._columns.declare("has_pattern", 0, np.int8)
         self._columns.declare("at_weekends", 0, np.int8)
         self._columns.declare("start_ns", _NEVER, np.int64)
+        self._columns.declare("begin_ns", _NEVER, np.int64)  # of its return: the end of the bar before, in a session
         self._columns.declare("end_ns", _NEVER, np.int64)
         self._columns.declare("ahead", np.ones(len(horizons)))
         self._columns.declare("waiting", np.ones((len(horizons), self._longest)))
         self._num_known = 0  # series of whose bars anything is known
-        self._num = 0
+        self.num_series = 0
         self._closing: list[_Contributions] = []  # of the bars that closed last
+        self._prepared: _Prepared | None = None  # follows from the rest: never saved
+        self._is_prepared = False  # for the bars that closed last
 
     def grow(self, series: Sequence[tuple[str, str]]) -> None:
         """Make space for all series so far, by symbol and interval; those that are there stay as they are."""
         self._columns.grow(len(series))
-        for row in range(self._num, len(series)):
+        for row in range(self.num_series, len(series)):
             symbol, interval = series[row]
             length_ns = _length_ns(interval)
             kind = _DAILY if length_ns == NS_PER_DAY else _INTRADAY if 0 < length_ns < NS_PER_DAY else _NONE
+            if kind == _DAILY and not self._knows_days(symbol):
+                kind = _NONE
             self._columns["kind"][row] = kind
             self._columns["has_pattern"][row] = 0 < length_ns <= MAX_BAR_NS
             self._num_known += kind != _NONE
-            self._effects.add(row, symbol, max(length_ns, 1))
-        self._num = len(series)
+            self.effects.add(row, symbol, max(length_ns, 1))
+        self.num_series = len(series)
         if (self._columns["kind"] == _INTRADAY).any():
             self._hours.grow(len(series))
             self._pattern.grow(len(series))
 
-    def of_closed(self, index: Rows, start_ns: Instants, end_ns: Instants) -> Array | None:
-        """g [n] of bars that have just closed; None where it is 1 for all."""
-        self._closing = []
+    def _knows_days(self, symbol: str) -> bool:
+        """Whether anything may be known of a series' daily bars: events of a calendar, or what gaps do."""
+        return bool(self._table.kinds) or self.effects.has_gaps(symbol)
+
+    def of_closed(self, index: Rows, start_ns: Instants, end_ns: Instants) -> tuple[Array, Array] | None:
+        """g [n] of bars that have just closed, of their returns and of their ranges; None where it is 1 for all."""
+        self._closing, self._is_prepared = [], False
         if not self._num_known:
             return None
         columns = self._columns
         rows, known = self._known(index)
-        begins = np.stack([columns["start_ns"][rows], start_ns[known]], axis=1)
-        ends = np.stack([columns["end_ns"][rows], end_ns[known]], axis=1)
-        found, parts = self._variances(rows, begins, ends)
-        self._closing = [part.of_bar(1) for part in parts]
-        columns["start_ns"][rows], columns["end_ns"][rows] = begins[:, 1], ends[:, 1]
-        columns["at_weekends"][rows] |= is_weekend(ends[:, 1])
-        variance = np.ones(len(index))
-        variance[known] = found[:, 1]
-        return None if (variance == 1.0).all() else np.sqrt(variance)
+        prepared = self._prepared
+        self._is_prepared = prepared is not None and prepared.serves(index, start_ns, end_ns, self._table)
+        if prepared is not None and self._is_prepared:
+            begins, pattern, events, parts = prepared.begins, prepared.pattern, prepared.events, prepared.parts
+        else:
+            spans = np.stack([columns["begin_ns"][rows], start_ns[known]], axis=1)
+            ends = np.stack([columns["end_ns"][rows], end_ns[known]], axis=1)
+            begins, pattern, events, parts = self._variances(rows, spans, ends)
+        self._closing = [bar for part in parts if len((bar := part.of_bar(1)).sources)]
+        columns["start_ns"][rows], columns["end_ns"][rows] = start_ns[known], end_ns[known]
+        columns["begin_ns"][rows] = begins[:, 1]
+        if (pattern[:, 1] == 1.0).all() and not self._closing:
+            return None
+        of_returns, of_ranges = np.ones(len(index)), np.ones(len(index))
+        of_returns[known] = of_ranges[known] = np.sqrt(pattern[:, 1] * events[:, 1])
+        if self._closing:
+            jumps = np.sqrt(pattern[:, 1]) * exact.exp(0.5 * _RANGE_SHARE * exact.log(events[:, 1]))
+            of_ranges[known] = np.where(events[:, 1] > 1.0, jumps, of_returns[known])
+        return of_returns, of_ranges
 
     def ahead(self, index: Rows) -> Array | None:
         """The root of the mean of g² over the bars ahead [n, H], after those that closed; None where it is 1 for all."""
         if not self._num_known:
             return None
-        columns = self._columns
         rows, known = self._known(index)
-        kind = columns["kind"][rows]
-        start_ns, end_ns = columns["start_ns"][rows], columns["end_ns"][rows]
-        begins, ends = (np.empty((len(rows), 1 + self._longest), np.int64) for _ in range(2))
-        begins[:, 0], ends[:, 0] = start_ns, end_ns
-        daily, intraday = kind == _DAILY, kind == _INTRADAY
-        if daily.any():
-            ends[daily, 1:] = daily_ends(end_ns[daily], columns["at_weekends"][rows[daily]] > 0, self._longest)
-            begins[daily, 1:] = ends[daily, :-1]
-        if intraday.any():
-            self._hours.learn(rows[intraday], start_ns[intraday])
-            begins[intraday, 1:], ends[intraday, 1:] = self._hours.spans(
-                rows[intraday], start_ns[intraday], end_ns[intraday], self._longest
-            )
-        found, _ = self._variances(rows, begins, ends)
-        total = np.cumsum(found[:, 1:], axis=1)[:, self._horizons - 1]
+        if self._prepared is not None and self._is_prepared:
+            pattern, events, first = self._prepared.pattern, self._prepared.events, 2
+        else:
+            self._learn_hours(rows)
+            _, pattern, events, _ = self._variances(rows, *self._coming(rows, self._longest))
+            first = 1
+        total = np.cumsum((pattern * events)[:, first : first + self._longest], axis=1)[:, self._horizons - 1]
         factors = np.ones((len(index), len(self._horizons)))
         factors[known] = np.sqrt(total / self._horizons)
-        columns["ahead"][index] = factors
+        self._columns["ahead"][index] = factors
         return None if (factors == 1.0).all() else factors
+
+    def _learn_hours(self, rows: Rows) -> None:
+        columns = self._columns
+        intraday = columns["kind"][rows] == _INTRADAY
+        if intraday.any():
+            self._hours.learn(rows[intraday], columns["start_ns"][rows[intraday]])
+        columns["at_weekends"][rows] |= is_weekend(columns["end_ns"][rows]) & ~intraday
+
+    def _coming(self, rows: Rows, num: int) -> tuple[Instants, Instants]:
+        """Begin and end [n, 1 + num] of the bars that closed last, and of those that will follow."""
+        columns = self._columns
+        kind, end_ns = columns["kind"][rows], columns["end_ns"][rows]
+        begins, ends = (np.empty((len(rows), 1 + num), np.int64) for _ in range(2))
+        begins[:, 0], ends[:, 0] = columns["begin_ns"][rows], end_ns
+        daily, intraday = kind == _DAILY, kind == _INTRADAY
+        if daily.any():
+            ends[daily, 1:] = daily_ends(end_ns[daily], columns["at_weekends"][rows[daily]] > 0, num)
+            begins[daily, 1:] = ends[daily, :-1]
+        if intraday.any():
+            start_ns = columns["start_ns"][rows[intraday]]
+            begins[intraday, 1:], ends[intraday, 1:] = self._hours.spans(
+                rows[intraday], start_ns, end_ns[intraday], num
+            )
+        return begins, ends
+
+    def _prepare(self, index: Rows) -> None:
+        """Work out what is known of the next bars of these series and of those that follow, before they close."""
+        rows, known = self._known(index)
+        starts, ends = self._coming(rows, 1 + self._longest)
+        begins, pattern, events, parts = self._variances(rows, starts, ends)
+        self._prepared = _Prepared(
+            index, known, self._columns["kind"][rows] == _DAILY, starts[:, 1], ends, begins, pattern, events, parts
+        )
 
     def standing(self, rows: slice | Rows) -> Array:
         """The newest `ahead` [n, H] of series."""
@@ -158,25 +228,31 @@ class KnownVariance:
         known = self._columns["kind"][index] != _NONE
         return index[known], known
 
-    def _variances(self, rows: Rows, begins: Instants, ends: Instants) -> tuple[Array, list[_Contributions]]:
-        """g² [n, 1 + B] of bars, the first of which has closed and counts for what follows an event; and its parts."""
+    def _variances(
+        self, rows: Rows, begins: Instants, ends: Instants
+    ) -> tuple[Instants, Array, Array, list[_Contributions]]:
+        """Where the returns of bars [n, 1 + B] begin, what the week and what events make of their variance, and the parts
+        of the latter.
+
+        The first bar has closed: it counts for what follows an event.
+        """
         columns, num_bars = self._columns, begins.shape[1]
-        found = np.ones(begins.shape)
+        pattern, events = np.ones(begins.shape), np.ones(begins.shape)
         if not len(rows):
-            return found, []
+            return begins, pattern, events, []
         shows = columns["has_pattern"][rows] > 0
         if shows.any():
             logs = self._pattern.log_factors(rows[shows], week_slots(begins[shows, 1:]))
-            found[shows, 1:] = exact.exp(logs)
+            pattern[shows, 1:] = exact.exp(logs)
         daily = columns["kind"][rows] == _DAILY
         spans = self._joined(daily, begins, ends)
         parts: list[_Contributions] = []
         for among in _alike(spans, ends, daily):
             part = self._contributions(rows[among], spans[among[0]], ends[among[0]], bool(daily[among[0]]))
             if part is not None:
-                found[among] *= part.combined(num_bars)
+                events[among] = part.combined(num_bars)
                 parts.append(part)
-        return found, parts
+        return spans, pattern, events, parts
 
     def _joined(self, daily: NDArray[np.bool_], begins: Instants, ends: Instants) -> Instants:
         """Where the returns of bars [n, 1 + B] begin: at the end of the bar before, but for the first of a session."""
@@ -206,7 +282,7 @@ class KnownVariance:
         if not len(order):
             return None
         at, lag, kind = at[order], lag[order], kind[order]
-        variances = self._effects.variances(rows, kind)[:, np.arange(len(kind)), lag]
+        variances = self.effects.variances(rows, kind)[:, np.arange(len(kind)), lag]
         return _Contributions(rows, kind, lag, at, variances)
 
     def divided(self, batch: BarBatch) -> Array | None:
@@ -223,6 +299,8 @@ class KnownVariance:
             return
         columns, index = self._columns, batch.index
         columns["waiting"][index, :, batch.age % self._longest] = columns["ahead"][index]
+        if self._is_prepared:
+            self._learn_hours(self._known(index)[0])
         shows = columns["has_pattern"][index] > 0
         if shows.any():
             start_ns = batch.start_ns[shows]
@@ -232,17 +310,17 @@ class KnownVariance:
         place = np.full(columns.num_rows, -1)
         place[index] = np.arange(len(index))
         for part in self._closing:
-            if len(part.sources):
-                seen = ratio[place[part.rows]]
-                self._effects.learn(part.rows, part.sources, part.lags, part.variances, seen)
-        self._closing = []
+            seen = ratio[place[part.rows]]
+            self.effects.learn(BarWithEvents(part.rows, part.sources, part.lags, part.variances, seen))
+        self._closing, self._is_prepared = [], False
+        self._prepare(index)
 
     def state(self) -> dict[str, Any]:
         return {
             "columns": self._columns.state(),
             "hours": self._hours.state(),
             "pattern": self._pattern.state(),
-            "effects": self._effects.state(),
+            "effects": self.effects.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -250,8 +328,8 @@ class KnownVariance:
         self._columns.restore(state["columns"])
         self._hours.restore(state["hours"])
         self._pattern.restore(state["pattern"])
-        self._effects.restore(state["effects"])
-        self._closing = []
+        self.effects.restore(state["effects"])
+        self._closing, self._prepared, self._is_prepared = [], None, False
 
 
 def _alike(begins: Instants, ends: Instants, daily: NDArray[np.bool_]) -> list[NDArray[np.intp]]:

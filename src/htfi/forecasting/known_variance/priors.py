@@ -42,6 +42,10 @@ class Priors:
     def version(self) -> str:
         return str(self._table.get("version", "0"))
 
+    def kinds(self, assets: str) -> Mapping[str, Any]:
+        """What is known of an asset class, by kind."""
+        return self._table.get(assets, {}).get("kinds", {})
+
     def log_factors(self, kinds: Sequence[str], assets: str, length_ns: int) -> KindPriors:
         """For bars of this length: the excess variance of an event is spread over the bar that holds it."""
         known: Mapping[str, Any] = self._table.get(assets, {})
