@@ -18,9 +18,9 @@ from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import SESSION_GAP_BARS, USUAL_WINDOW_BARS, ForecastConfig
 from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, stack_on_grid
 from htfi.forecasting.joint.history import JointHistory, NormalScores
-from htfi.forecasting.opinions import OpinionTracker
 from htfi.forecasting.known_variance.event_effects import EventEffects
 from htfi.forecasting.known_variance.factor import KnownVariance
+from htfi.forecasting.opinions import OpinionTracker
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.scores import Scoreboard, ScoreRow
@@ -30,7 +30,7 @@ from htfi.forecasting.track_record import TrackRecordRow
 
 Array = NDArray[np.float64]
 
-VERSION = "2"
+VERSION = "3"
 FUSED = "fused"
 NARRATOR = "narrator"  # not an expert: the effect of news on the mix
 # Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
@@ -83,7 +83,7 @@ class Forecaster:
     @property
     def models(self) -> dict[str, str]:
         """Name and version of every part that shapes a forecast, for the record."""
-        return {FUSED: VERSION, NARRATOR: NARRATOR_VERSION} | {
+        return {FUSED: VERSION, NARRATOR: NARRATOR_VERSION, **self._known.models} | {
             expert.name: expert.version for expert in self._experts
         }
 

@@ -22,7 +22,9 @@ from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
 
 Array = NDArray[np.float64]
-FactorsOfClosed = Callable[[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]], tuple[Array, Array] | None]
+FactorsOfClosed = Callable[
+    [NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]], tuple[Array, Array] | None
+]
 Rows = slice | NDArray[np.intp]  # a slice where rows are neighbours: reading is then a view, not a copy
 
 SIGMA_FLOOR = 1e-8  # log return: far below a tick of anything traded, so that no scale is ever zero
@@ -237,9 +239,9 @@ class Panel:
         measured: dict[str, Array] = {name: np.empty(n) for name in names}
         measured["outcomes"] = np.empty((n, len(self._horizons)))
         core.measure(
-            moves, ranges, uncut, index, age, self._horizons, columns["usual_var"], columns["num_bars"], columns["path"],
-            columns["paths"], *measured.values(), _TICK, SIGMA_FLOOR, _OUTLIER_MIN_BARS, _OUTLIER_RATIO, _PARKINSON,
-            _USUAL_GAIN, _UNCHANGED_GAIN,
+            moves, ranges, uncut, index, age, self._horizons, columns["usual_var"], columns["num_bars"],
+            columns["path"], columns["paths"], *measured.values(), _TICK, SIGMA_FLOOR, _OUTLIER_MIN_BARS,
+            _OUTLIER_RATIO, _PARKINSON, _USUAL_GAIN, _UNCHANGED_GAIN,
         )  # fmt: skip
         return measured
 

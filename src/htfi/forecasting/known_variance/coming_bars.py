@@ -23,6 +23,7 @@ _MAX_BARS_PER_SLOT = 10_000
 _UNKNOWN = -1
 _SATURDAY = 2  # 1970-01-01 was a Thursday: days since then, modulo 7
 _FRIDAY = 1
+_MAX_CLOSED_DAYS = 10  # in a row
 
 
 def week_slots(start_ns: Instants) -> Places:
@@ -36,7 +37,7 @@ class ComingBars:
     def __init__(self) -> None:
         self._columns = SeriesColumns()
         self._columns.declare("slot", _UNKNOWN, np.int64)
-        # Slots from each to the next that has a bar: the smaller of the last two seen, so that one holiday is forgotten.
+        # Slots from each to the next with a bar: the smaller of the last two seen, so that a holiday is forgotten.
         self._columns.declare("step", np.full(WEEK_SLOTS, _UNKNOWN), np.int16)
         self._columns.declare("seen", np.full(WEEK_SLOTS, _UNKNOWN), np.int16)
 
@@ -84,17 +85,28 @@ class ComingBars:
         self._columns.restore(state)
 
 
-def daily_ends(end_ns: Instants, trades_at_weekends: NDArray[np.bool_], num: int) -> Instants:
-    """Ends [n, num] of the daily bars that will follow, at the same time of New York's day."""
+def daily_ends(
+    end_ns: Instants, trades_at_weekends: NDArray[np.bool_], num: int, closed_days: Instants
+) -> Instants:
+    """Ends [n, num] of the daily bars that will follow, at the same hour in New York, on none of `closed_days`."""
     local = to_local_ns(end_ns)
     days = local // NS_PER_DAY
     ends = np.empty((len(end_ns), num), np.int64)
     for step in range(num):
-        weekday = days % 7
-        on_business_days = np.where(weekday == _FRIDAY, 3, np.where(weekday == _SATURDAY, 2, 1))
-        days = days + np.where(trades_at_weekends, 1, on_business_days)
+        days = _next_day(days, trades_at_weekends)
+        for _ in range(_MAX_CLOSED_DAYS if len(closed_days) else 0):
+            closed = np.isin(days, closed_days)
+            if not closed.any():
+                break
+            days = np.where(closed, _next_day(days, trades_at_weekends), days)
         ends[:, step] = days
     return to_utc_ns(ends * NS_PER_DAY + (local % NS_PER_DAY)[:, None])
+
+
+def _next_day(days: Places, trades_at_weekends: NDArray[np.bool_]) -> Places:
+    weekday = days % 7
+    on_business_days = np.where(weekday == _FRIDAY, 3, np.where(weekday == _SATURDAY, 2, 1))
+    return days + np.where(trades_at_weekends, 1, on_business_days)
 
 
 def is_weekend(end_ns: Instants) -> NDArray[np.bool_]:

@@ -15,16 +15,19 @@ from htfi.domain import portable_math as exact
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.known_variance.event_table import EventTable
 from htfi.forecasting.known_variance.priors import Priors
-from htfi.forecasting.known_variance.relations import NUM_RELATIONS, OWN, UNRELATED, asset_class, relate
+from htfi.forecasting.known_variance.relations import NUM_RELATIONS, OWN, UNRELATED, asset_class, relations
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
+WEEKEND = "gap_weekend"
 NUM_LAGS = 2  # the bar that holds the event, and the next
 SHARED_EXCESS = 0.25  # of the variance that further events of one bar add: most come together
 _MAX_LOG = 3.0
-_FREEDOM = 4.0  # of the Student-t whose score teaches: an outlier counts for no more than four usual surprises
+_FREEDOM = (
+    4.0  # of the Student-t whose score teaches: an outlier counts for no more than four usual surprises
+)
 _BAND_SCORE = 2.13184679  # its 95% quantile, in its own scale
 _INFORMATION = 2.0 * _FREEDOM / (_FREEDOM + 3.0)  # of one bar about a log scale
 _POOL_MEMORY, _OWN_PRIOR, _OWN_MEMORY = 60.0, 24.0, 60.0  # in events
@@ -51,7 +54,11 @@ class EventEffects:
 
     def __init__(self, table: EventTable, priors: Priors, gaps: Sequence[str] = ()) -> None:
         """`gaps` are kinds of the series whose asset class has priors of them, numbered after those of the table."""
-        self._table, self._priors, self._gaps = table, priors, tuple(gaps)
+        self._priors, self._gaps = priors, tuple(gaps)
+        self._currencies, self._symbols = (
+            np.array(table.currencies, np.str_),
+            np.array(table.symbols, np.str_),
+        )
         sources = (*table.kinds, *gaps)
         self.kinds = tuple(sorted(set(sources)))
         self._kind_of = np.array([self.kinds.index(kind) for kind in sources], np.int64)
@@ -67,16 +74,16 @@ class EventEffects:
             self._pool.declare(name, np.zeros((num, NUM_RELATIONS, NUM_LAGS)))
         self._base = np.zeros((0, num, NUM_RELATIONS, NUM_LAGS))
         self._strength = np.zeros((0, num))
-        self.watch: Callable[[BarWithEvents], None] | None = None  # of what is learnt from, for fits of priors
+        self.watch: Callable[[BarWithEvents], None] | None = (
+            None  # of what is learnt from, for fits of priors
+        )
 
     def add(self, row: int, symbol: str, length_ns: int) -> None:
         """Make a row of a series with bars of this length."""
         self._columns.grow(row + 1)
-        table = self._table
-        related = [relate(symbol, *kind) for kind in zip(table.currencies, table.symbols, strict=True)]
         known = self._priors.kinds(asset_class(symbol))
-        related += [OWN if gap in known else UNRELATED for gap in self._gaps]
-        self._columns["relation"][row] = related
+        of_gaps = [OWN if gap in known else UNRELATED for gap in self._gaps]
+        self._columns["relation"][row] = [*relations(symbol, self._currencies, self._symbols), *of_gaps]
         self._columns["group"][row] = self._join(asset_class(symbol), length_ns)
 
     def _join(self, assets: str, length_ns: int) -> int:
@@ -89,12 +96,12 @@ class EventEffects:
         return self._groups.index((assets, length_ns))
 
     def has_gaps(self, symbol: str) -> bool:
-        """Whether gaps between bars are known to change the variance of what such a symbol names."""
-        known = self._priors.kinds(asset_class(symbol))
-        return any(gap in known for gap in self._gaps)
+        """Whether weekends are known to change the variance of what such a symbol names."""
+        return WEEKEND in self._priors.kinds(asset_class(symbol))
 
     def kind(self, source: int) -> str:
-        return self.kinds[self._kind_of[source]]
+        """The kind of a source by its number."""
+        return self.kinds[int(self._kind_of[source])]
 
     def relations(self, row: int, sources: Places) -> Places:
         """How a series is related to each source [m]."""

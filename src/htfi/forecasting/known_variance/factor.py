@@ -21,6 +21,7 @@ from htfi.forecasting.known_variance.coming_bars import ComingBars, daily_ends, 
 from htfi.forecasting.known_variance.event_effects import BarWithEvents, EventEffects, combine
 from htfi.forecasting.known_variance.event_table import EventTable, tabulate
 from htfi.forecasting.known_variance.priors import Priors, shipped
+from htfi.forecasting.known_variance.relations import HOME, currencies_of
 from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
 from htfi.forecasting.panel import BarBatch
 
@@ -29,8 +30,10 @@ Instants = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
 VERSION = "1"
+KNOWN = "known_variance"
 _NONE, _INTRADAY, _DAILY = 0, 1, 2  # what is known of a series' bars
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
+_NO_DAYS = np.empty(0, np.int64)
 _NEVER = -1
 _RANGE_SHARE = 0.75  # of an event's log factor: a release jumps, so the range grows less than the return
 
@@ -86,7 +89,9 @@ class _Prepared:
         if len(index) != len(self.index) or not (index == self.index).all() or not len(self.starts):
             return False
         came = (end_ns[self.known] == self.ends[:, 1]) & (self.daily | (start_ns[self.known] == self.starts))
-        return bool(came.all()) and not table.has_changed(int(self.ends[:, 0].min()), int(self.ends[:, 1].max()))
+        return bool(came.all()) and not table.has_changed(
+            int(self.ends[:, 0].min()), int(self.ends[:, 1].max())
+        )
 
 
 class KnownVariance:
@@ -103,15 +108,19 @@ class KnownVariance:
         self._longest = int(horizons[-1])
         self._gap_bars = session_gap_bars
         self._table = tabulate(events)
-        self.effects = EventEffects(self._table, priors or shipped(), _GAPS)
+        self._priors = priors or shipped()
+        self.effects = EventEffects(self._table, self._priors, _GAPS)
         self._first_gap = len(self._table.kinds)
         self._hours, self._pattern = ComingBars(), WeeklyPattern()
         self._columns = SeriesColumns()
         self._columns.declare("kind", _NONE, np.int8)
         self._columns.declare("has_pattern", 0, np.int8)
         self._columns.declare("at_weekends", 0, np.int8)
+        self._columns.declare("is_home", 0, np.int8)  # it has no session when New York has none
         self._columns.declare("start_ns", _NEVER, np.int64)
-        self._columns.declare("begin_ns", _NEVER, np.int64)  # of its return: the end of the bar before, in a session
+        self._columns.declare(
+            "begin_ns", _NEVER, np.int64
+        )  # of its return: the end of the bar before, in a session
         self._columns.declare("end_ns", _NEVER, np.int64)
         self._columns.declare("ahead", np.ones(len(horizons)))
         self._columns.declare("waiting", np.ones((len(horizons), self._longest)))
@@ -120,6 +129,11 @@ class KnownVariance:
         self._closing: list[_Contributions] = []  # of the bars that closed last
         self._prepared: _Prepared | None = None  # follows from the rest: never saved
         self._is_prepared = False  # for the bars that closed last
+
+    @property
+    def models(self) -> dict[str, str]:
+        """What shapes forecasts where a calendar is given, for the record."""
+        return {KNOWN: f"{VERSION} {self._priors.version}"} if self._table.kinds else {}
 
     def grow(self, series: Sequence[tuple[str, str]]) -> None:
         """Make space for all series so far, by symbol and interval; those that are there stay as they are."""
@@ -132,6 +146,7 @@ class KnownVariance:
                 kind = _NONE
             self._columns["kind"][row] = kind
             self._columns["has_pattern"][row] = 0 < length_ns <= MAX_BAR_NS
+            self._columns["is_home"][row] = not currencies_of(symbol)
             self._num_known += kind != _NONE
             self.effects.add(row, symbol, max(length_ns, 1))
         self.num_series = len(series)
@@ -141,7 +156,7 @@ class KnownVariance:
 
     def _knows_days(self, symbol: str) -> bool:
         """Whether anything may be known of a series' daily bars: events of a calendar, or what gaps do."""
-        return bool(self._table.kinds) or self.effects.has_gaps(symbol)
+        return bool(self._table.kinds or self._table.closures) or self.effects.has_gaps(symbol)
 
     def of_closed(self, index: Rows, start_ns: Instants, end_ns: Instants) -> tuple[Array, Array] | None:
         """g [n] of bars that have just closed, of their returns and of their ranges; None where it is 1 for all."""
@@ -153,7 +168,12 @@ class KnownVariance:
         prepared = self._prepared
         self._is_prepared = prepared is not None and prepared.serves(index, start_ns, end_ns, self._table)
         if prepared is not None and self._is_prepared:
-            begins, pattern, events, parts = prepared.begins, prepared.pattern, prepared.events, prepared.parts
+            begins, pattern, events, parts = (
+                prepared.begins,
+                prepared.pattern,
+                prepared.events,
+                prepared.parts,
+            )
         else:
             spans = np.stack([columns["begin_ns"][rows], start_ns[known]], axis=1)
             ends = np.stack([columns["end_ns"][rows], end_ns[known]], axis=1)
@@ -171,7 +191,7 @@ class KnownVariance:
         return of_returns, of_ranges
 
     def ahead(self, index: Rows) -> Array | None:
-        """The root of the mean of g² over the bars ahead [n, H], after those that closed; None where it is 1 for all."""
+        """The root of the mean of g² over the bars ahead [n, H] of those that closed; None where it is 1 for all."""
         if not self._num_known:
             return None
         rows, known = self._known(index)
@@ -202,7 +222,7 @@ class KnownVariance:
         begins[:, 0], ends[:, 0] = columns["begin_ns"][rows], end_ns
         daily, intraday = kind == _DAILY, kind == _INTRADAY
         if daily.any():
-            ends[daily, 1:] = daily_ends(end_ns[daily], columns["at_weekends"][rows[daily]] > 0, num)
+            ends[daily, 1:] = self._daily_ends(rows[daily], end_ns[daily], num)
             begins[daily, 1:] = ends[daily, :-1]
         if intraday.any():
             start_ns = columns["start_ns"][rows[intraday]]
@@ -211,13 +231,31 @@ class KnownVariance:
             )
         return begins, ends
 
+    def _daily_ends(self, rows: Rows, end_ns: Instants, num: int) -> Instants:
+        at_weekends, home = self._columns["at_weekends"][rows] > 0, self._columns["is_home"][rows] > 0
+        closed = self._table.closed_days(HOME, int(end_ns.max())) if self._table.closures else _NO_DAYS
+        if not len(closed) or not home.any():
+            return daily_ends(end_ns, at_weekends, num, _NO_DAYS)
+        ends = np.empty((len(rows), num), np.int64)
+        for part, days in ((home, closed), (~home, _NO_DAYS)):
+            ends[part] = daily_ends(end_ns[part], at_weekends[part], num, days)
+        return ends
+
     def _prepare(self, index: Rows) -> None:
         """Work out what is known of the next bars of these series and of those that follow, before they close."""
         rows, known = self._known(index)
         starts, ends = self._coming(rows, 1 + self._longest)
         begins, pattern, events, parts = self._variances(rows, starts, ends)
         self._prepared = _Prepared(
-            index, known, self._columns["kind"][rows] == _DAILY, starts[:, 1], ends, begins, pattern, events, parts
+            index,
+            known,
+            self._columns["kind"][rows] == _DAILY,
+            starts[:, 1],
+            ends,
+            begins,
+            pattern,
+            events,
+            parts,
         )
 
     def standing(self, rows: slice | Rows) -> Array:
@@ -231,8 +269,8 @@ class KnownVariance:
     def _variances(
         self, rows: Rows, begins: Instants, ends: Instants
     ) -> tuple[Instants, Array, Array, list[_Contributions]]:
-        """Where the returns of bars [n, 1 + B] begin, what the week and what events make of their variance, and the parts
-        of the latter.
+        """Where the returns of bars [n, 1 + B] begin, what the week and what events make of their variance, and the
+        parts of the latter.
 
         The first bar has closed: it counts for what follows an event.
         """
@@ -261,13 +299,16 @@ class KnownVariance:
         joins = (daily[:, None] | (pause <= longest[:, None])) & (ends[:, :-1] != _NEVER)
         return np.concatenate([begins[:, :1], np.where(joins, ends[:, :-1], begins[:, 1:])], axis=1)
 
-    def _contributions(self, rows: Rows, begins: Instants, ends: Instants, is_daily: bool) -> _Contributions | None:
+    def _contributions(
+        self, rows: Rows, begins: Instants, ends: Instants, is_daily: bool
+    ) -> _Contributions | None:
         """What events and gaps do to the bars of rows with these spans [1 + B]; None where there are none."""
         num_bars, now_ns = len(ends), int(ends[0])
         places = self._table.within(int(begins[0]), int(ends[-1]), max(now_ns, 0))
         times, sources = self._table.time_ns[places], self._table.kind[places]
         bar = np.searchsorted(ends, times, "right")
         inside = (bar < num_bars) & (times >= begins[np.minimum(bar, num_bars - 1)])
+        inside &= is_daily | self._table.is_exact[places]
         bar, sources = bar[inside], sources[inside]
         bars, lags, kinds = [bar, bar + 1], [np.zeros_like(bar), np.ones_like(bar)], [sources, sources]
         if is_daily and begins[0] != _NEVER:

@@ -1,5 +1,6 @@
 """What events of each kind have done to variance, learnt by `htfi_train` from staged data and shipped."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
-from htfi.domain.file_digests import file_digest
 from htfi.domain.time import NS_PER_S
 
 Array = NDArray[np.float64]
 
 FILE = Path(__file__).with_name("priors.json")
+GAP = "gap_"  # begins the kinds of gaps, which are of daily bars
 _HOUR_NS = 3600 * NS_PER_S
 _DAY_HOURS = 24.0
 _SHORT_POWER = 0.6  # of an hour's excess variance the first L hours hold L^(1 − 0.6)
+_VERSION_CHARS = 12  # of the digest of the file
 _MIN_EXCESS = -0.6
 _UNKNOWN_STRENGTH = 6.0  # events that a kind without a prior counts as without effect
 
@@ -35,12 +37,8 @@ class KindPriors:
 class Priors:
     """Priors of kinds for each asset class, at the length of bars where they were learnt."""
 
-    def __init__(self, table: Mapping[str, Any]) -> None:
-        self._table = table
-
-    @property
-    def version(self) -> str:
-        return str(self._table.get("version", "0"))
+    def __init__(self, table: Mapping[str, Any], version: str = "none") -> None:
+        self._table, self.version = table, version
 
     def kinds(self, assets: str) -> Mapping[str, Any]:
         """What is known of an asset class, by kind."""
@@ -59,7 +57,9 @@ class Priors:
                 continue
             logs[place] = [[entry["own"], entry["own_next"]], [entry["other"], entry["other_next"]]]
             strength[place] = entry["strength"]
-        return KindPriors(_at_length(logs, length_ns / _HOUR_NS, learnt_hours), strength)
+        at_length = _at_length(logs, length_ns / _HOUR_NS, learnt_hours)
+        gaps = np.array([kind.startswith(GAP) for kind in kinds])
+        return KindPriors(np.where(gaps[:, None, None], logs, at_length), strength)
 
 
 def _at_length(logs: Array, hours: float, learnt_hours: float) -> Array:
@@ -76,9 +76,6 @@ def _at_length(logs: Array, hours: float, learnt_hours: float) -> Array:
 
 @lru_cache(maxsize=1)
 def shipped() -> Priors:
-    return Priors(json.loads(FILE.read_text(encoding="utf-8")))
-
-
-def digest() -> str:
-    """The digest of the shipped priors, for the record."""
-    return file_digest(FILE)
+    """Those of the release."""
+    data = FILE.read_bytes()
+    return Priors(json.loads(data), hashlib.sha256(data).hexdigest()[:_VERSION_CHARS])

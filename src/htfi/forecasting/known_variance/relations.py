@@ -2,18 +2,20 @@
 
 import re
 
-from htfi.domain.scheduled_event import ScheduledEvent
+import numpy as np
+from numpy.typing import NDArray
 
 OWN, OTHER, UNRELATED = 0, 1, -1
 NUM_RELATIONS = 2
 FX, OTHER_ASSETS = "fx", "other"
 
 _CURRENCIES = frozenset(
-    "AED AUD BGN BRL CAD CHF CLP CNH CNY COP CZK DKK EUR GBP HKD HUF IDR ILS INR ISK JPY KRW MXN MYR NOK NZD PEN PHP "
-    "PLN RON RUB SAR SEK SGD THB TRY TWD UAH USD VND XAG XAU XPD XPT ZAR".split()
-)
+    ("AED", "AUD", "BGN", "BRL", "CAD", "CHF", "CLP", "CNH", "CNY", "COP", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF",
+     "IDR", "ILS", "INR", "ISK", "JPY", "KRW", "MXN", "MYR", "NOK", "NZD", "PEN", "PHP", "PLN", "RON", "RUB", "SAR",
+     "SEK", "SGD", "THB", "TRY", "TWD", "UAH", "USD", "VND", "XAG", "XAU", "XPD", "XPT", "ZAR")
+)  # fmt: skip
 _PAIR = re.compile(r"^([A-Z]{3})[/_.\- ]?([A-Z]{3})(=X)?$")
-_HOME = "USD"  # of what is no pair of currencies: most listed shares and indices move with US figures
+HOME = "USD"  # of what is no pair of currencies: most listed shares and indices move with US figures
 
 
 def currencies_of(symbol: str) -> tuple[str, ...]:
@@ -29,13 +31,11 @@ def asset_class(symbol: str) -> str:
     return FX if currencies_of(symbol) else OTHER_ASSETS
 
 
-def relation(symbol: str, event: ScheduledEvent) -> int:
-    """`OWN`, `OTHER` or `UNRELATED`: a company's events are no other company's."""
-    return relate(symbol, event.currency, event.symbol)
+def relations(symbol: str, currencies: NDArray[np.str_], symbols: NDArray[np.str_]) -> NDArray[np.int8]:
+    """`OWN`, `OTHER` or `UNRELATED` to events [K] of these currencies ('' for none) or companies ('' for none).
 
-
-def relate(symbol: str, currency: str, of_symbol: str) -> int:
-    """The same of an event of a currency, '' for none, or of a company."""
-    if of_symbol:
-        return OWN if of_symbol.upper() == symbol.upper() else UNRELATED
-    return OWN if currency in (currencies_of(symbol) or (_HOME,)) else OTHER
+    A company's events are no other company's.
+    """
+    of_currency = np.where(np.isin(currencies, currencies_of(symbol) or (HOME,)), OWN, OTHER)
+    of_company = np.where(symbols == symbol.upper(), OWN, UNRELATED)
+    return np.where(symbols != "", of_company, of_currency).astype(np.int8)

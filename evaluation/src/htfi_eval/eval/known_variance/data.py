@@ -1,29 +1,34 @@
 """Staged calendars as scheduled events, and the panels that priors are learnt on."""
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.calendar.recognition import event_kind
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_MS, NS_PER_US, parse_duration
 from htfi_eval.eval.price_grid import FIELDS, Prices, on_grid
 from htfi_eval.eval.prices import read_rows
 
 _BACK_FILLED = "epsoft"  # rows that the vendor added years later: no one knew of them then
-_IMPACTS = {"High": "high", "Medium": "medium", "Low": "low"}
+_IMPACTS: dict[str, Literal["", "low", "medium", "high"]] = {"High": "high", "Medium": "medium", "Low": "low"}
 
 
 def releases(data: Path) -> list[ScheduledEvent]:
-    """The economic calendar of 2007 to 2019-10, with impact for judging; `previous` is left out (it holds revisions)."""
+    """The economic calendar of 2007 to 2019-10, impact for judging only; `previous` is left out: it holds revisions."""
     rows = read_rows(data / "calendar" / "ff_merged_2007_201910.parquet")
     stamps = rows["published_at"].astype("datetime64[us]").astype(np.int64) * NS_PER_US
     late = _added_late(rows["source"], stamps)
-    columns = [rows[name].tolist() for name in ("currency", "event", "impact", "actual_num", "forecast_num", "time_exact")]
+    columns = [
+        rows[name].tolist()
+        for name in ("currency", "event", "impact", "actual_num", "forecast_num", "time_exact")
+    ]
     return [
         ScheduledEvent(
             time_ns=time_ns,
-            kind="",
+            kind=event_kind(name, "" if currency == "All" else currency, "", time_ns),
             name=name,
             currency="" if currency == "All" else currency,
             impact=_IMPACTS.get(impact, ""),
