@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
+from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.known_variance.event_table import EventTable
 from htfi.forecasting.known_variance.priors import Priors
-from htfi.forecasting.known_variance.relations import NUM_RELATIONS, OWN, UNRELATED, asset_class, relations
+from htfi.forecasting.known_variance.relations import FX, NUM_RELATIONS, OWN, UNRELATED, asset_class, relations
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -83,7 +84,10 @@ class EventEffects:
         self._columns.grow(row + 1)
         known = self._priors.kinds(asset_class(symbol))
         of_gaps = [OWN if gap in known else UNRELATED for gap in self._gaps]
-        self._columns["relation"][row] = [*relations(symbol, self._currencies, self._symbols), *of_gaps]
+        related = relations(symbol, self._currencies, self._symbols)
+        if asset_class(symbol) != FX and length_ns >= NS_PER_DAY:
+            related[self._symbols == ""] = UNRELATED  # figures move days of shares too little: they cost CRPS
+        self._columns["relation"][row] = [*related, *of_gaps]
         self._columns["group"][row] = self._join(asset_class(symbol), length_ns)
 
     def _join(self, assets: str, length_ns: int) -> int:

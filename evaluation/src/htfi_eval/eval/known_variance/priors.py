@@ -166,7 +166,7 @@ def main(out: Path, data: Path = STAGED) -> None:
     classes: dict[str, object] = {}
     for assets, hours, panels, known in (
         ("fx", 1.0, _currencies(data), events),
-        ("other", 24.0, _shares(data), [*events, *reports(data)]),
+        ("other", 24.0, _shares(data), reports(data)),
     ):
         seen = [one for prices in panels for one in observe(prices, known)]
         kinds = table(*fit(seen)) | {gap: _gap(size) for gap, size in _GAPS[assets].items()}
