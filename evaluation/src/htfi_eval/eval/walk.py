@@ -85,7 +85,7 @@ class Walk:
         experts: Sequence[Expert] | None = None,
         events: Sequence[ScheduledEvent] = (),
     ) -> None:
-        """`experts`: those of the release by default. `events`: what a calendar states."""
+        """`experts`: those of the release by default. `events`: the calendar that the forecaster is given."""
         self.prices = prices
         self.config = config
         chosen = open_experts(config, config.foundation) if experts is None else experts
@@ -190,4 +190,4 @@ CRISES = (
 def within(prices: Prices, span: TimeSpan, first: int = 0) -> NDArray[np.bool_]:
     """Which instants from `first` on are in the span, [T]."""
     days = prices.ends_ns[first:].astype("datetime64[ns]").astype("datetime64[D]")
-    return (days >= np.datetime64(span.first)) & (days <= np.datetime64(span.last))
+    return np.logical_and(days >= np.datetime64(span.first), days <= np.datetime64(span.last))

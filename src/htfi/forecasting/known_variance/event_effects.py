@@ -16,7 +16,14 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.known_variance.event_table import EventTable
 from htfi.forecasting.known_variance.priors import Priors
-from htfi.forecasting.known_variance.relations import FX, NUM_RELATIONS, OWN, UNRELATED, asset_class, relations
+from htfi.forecasting.known_variance.relations import (
+    FX,
+    NUM_RELATIONS,
+    OWN,
+    UNRELATED,
+    asset_class,
+    relations,
+)
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]

@@ -1,1 +1,1 @@
-"""What is known of variance before it comes, judged on staged releases: the priors' fit, and the first hour."""
+"""The fit of the priors of what is known of variance before it comes."""

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.known_variance.event_effects import SHARED_EXCESS, BarWithEvents, EventEffects
-from htfi_eval.eval.known_variance.data import euro_dollar, releases, reports
+from htfi_eval.eval.known_variance.data import euro_dollar
 from htfi_eval.eval.prices import STAGED, Prices, load_prices
+from htfi_eval.eval.scheduled_events import earnings_events, staged_events
 from htfi_eval.eval.walk import Walk
 
 Array = NDArray[np.float64]
@@ -162,11 +163,10 @@ def _shares(data: Path) -> Iterable[Prices]:
 
 
 def main(out: Path, data: Path = STAGED) -> None:
-    events = releases(data)
     classes: dict[str, object] = {}
     for assets, hours, panels, known in (
-        ("fx", 1.0, _currencies(data), events),
-        ("other", 24.0, _shares(data), reports(data)),
+        ("fx", 1.0, _currencies(data), staged_events(data)),
+        ("other", 24.0, _shares(data), earnings_events(data)),
     ):
         seen = [one for prices in panels for one in observe(prices, known)]
         kinds = table(*fit(seen)) | {gap: _gap(size) for gap, size in _GAPS[assets].items()}
