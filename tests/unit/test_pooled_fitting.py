@@ -5,6 +5,7 @@ import pytest
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY
+from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.experts.pooled.features import FEATURES
 from htfi.forecasting.experts.pooled.typical import typical_trees
 from htfi_eval.eval.price_grid import Prices
@@ -15,6 +16,7 @@ from htfi_train.pooled.walk_forward import fit_by_year
 from pooled_bars import daily_bars, market_paths
 
 HORIZONS = (1, 5)
+CONFIG = ForecastConfig(horizons=HORIZONS)
 QUICK = BoostingConfig(
     max_trees=60, rate=0.2, num_bins=64, rows_per_tree=4_000, linear_prior=5.0, leaf_prior=20.0
 )
@@ -107,7 +109,7 @@ def test_a_fit_that_does_not_converge_leaves_typical_terms() -> None:
 
 def test_samples_have_the_returns_that_followed_and_know_when() -> None:
     bars = daily_bars(market_paths(80, 3, 6))
-    samples = collect_samples(bars, HORIZONS)
+    samples = collect_samples(bars, CONFIG)
     assert len(samples) == 3 * (80 - 21)
     last = samples.made_ns == samples.made_ns.max()
     assert np.isnan(samples.y[last]).all()
@@ -127,7 +129,7 @@ def test_bars_without_highs_lows_and_volumes_and_with_gaps_make_finite_samples()
     high[::3] = np.nan
     ends_ns = np.array([bars[0].end_ns for bars in daily_bars(paths)])
     prices = Prices("gaps", ("A", "B", "C"), "1d", ends_ns, ends_ns, blank, high, blank, close, (), blank)
-    samples = collect_samples((prices.bars(t) for t in range(120)), HORIZONS)
+    samples = collect_samples((prices.bars(t) for t in range(120)), CONFIG)
     assert len(samples) == 3 * (119 - 21) - 20  # a first bar that is flat moved nothing
     assert np.isfinite(samples.x).all()
     assert np.isfinite(samples.y[samples.known_ns < NEVER_NS]).all()
@@ -156,15 +158,15 @@ def test_a_years_fit_knows_nothing_of_that_year_or_the_embargo_before_it() -> No
 
 
 def test_too_few_samples_are_refused_with_what_is_needed() -> None:
-    few = collect_samples(daily_bars(market_paths(60, 3, 6)), HORIZONS)
+    few = collect_samples(daily_bars(market_paths(60, 3, 6)), CONFIG)
     with pytest.raises(InvalidInput, match="a fit needs 2,000 over 365 days"):
         fit_by_year(few, HORIZONS, QUICK, 0)
     with pytest.raises(InvalidInput, match=r"^0 forecasts"):
-        fit_by_year(collect_samples([], HORIZONS), HORIZONS, QUICK, 0)
+        fit_by_year(collect_samples([], CONFIG), HORIZONS, QUICK, 0)
 
 
 def test_samples_of_several_files_are_merged_in_order_of_time() -> None:
-    parts = [collect_samples(daily_bars(market_paths(60, 3, seed)), HORIZONS) for seed in (1, 2)]
+    parts = [collect_samples(daily_bars(market_paths(60, 3, seed)), CONFIG) for seed in (1, 2)]
     merged = merge_samples(parts)
     assert len(merged) == sum(map(len, parts))
     assert (np.diff(merged.made_ns) >= 0).all()

@@ -1,6 +1,7 @@
 """Bars in, fused predictive distributions out, for every series at once."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from htfi.domain.decision import Forecast, Regime
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.events import Bar
+from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.forecasting import compiled
 from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
@@ -16,8 +18,10 @@ from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import SESSION_GAP_BARS, USUAL_WINDOW_BARS, ForecastConfig
 from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, stack_on_grid
 from htfi.forecasting.joint.history import JointHistory, NormalScores
+from htfi.forecasting.known_variance.event_effects import EventEffects
+from htfi.forecasting.known_variance.factor import KnownVariance
 from htfi.forecasting.opinions import OpinionTracker
-from htfi.forecasting.panel import BarBatch, Panel, as_rows
+from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.scores import Scoreboard, ScoreRow
 from htfi.forecasting.tilts import VERSION as NARRATOR_VERSION
@@ -26,7 +30,7 @@ from htfi.forecasting.track_record import TrackRecordRow
 
 Array = NDArray[np.float64]
 
-VERSION = "2"
+VERSION = "3"
 FUSED = "fused"
 NARRATOR = "narrator"  # not an expert: the effect of news on the mix
 # Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
@@ -37,7 +41,10 @@ _NUM_REGIMES = 3
 class Forecaster:
     """Experts, their weights, and the forecasts that await their outcome."""
 
-    def __init__(self, config: ForecastConfig, experts: Sequence[Expert]) -> None:
+    def __init__(
+        self, config: ForecastConfig, experts: Sequence[Expert], events: Sequence[ScheduledEvent] = ()
+    ) -> None:
+        """`events` are what calendars state, in any order."""
         names = [expert.name for expert in experts]
         if not names or len(set(names)) < len(names) or {FUSED, NARRATOR} & set(names):
             raise InvalidInput(
@@ -50,6 +57,7 @@ class Forecaster:
         self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
         k, h, q = len(names), len(config.horizons), len(config.levels)
         self._panel = Panel(config.horizons, SESSION_GAP_BARS)
+        self._known = KnownVariance(config.horizons, SESSION_GAP_BARS, events)
         self._learning = CrpsAggregation(config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars)
         self._calibration = Calibration(config, _NUM_REGIMES)
         self._joint = JointHistory(config.levels)
@@ -75,9 +83,14 @@ class Forecaster:
     @property
     def models(self) -> dict[str, str]:
         """Name and version of every part that shapes a forecast, for the record."""
-        return {FUSED: VERSION, NARRATOR: NARRATOR_VERSION} | {
+        return {FUSED: VERSION, NARRATOR: NARRATOR_VERSION, **self._known.models} | {
             expert.name: expert.version for expert in self._experts
         }
+
+    @property
+    def event_effects(self) -> EventEffects:
+        """What is learnt of scheduled events."""
+        return self._known.effects
 
     @property
     def series(self) -> list[str]:
@@ -92,7 +105,7 @@ class Forecaster:
         """
         self.learn()
         known = len(self._panel)
-        batch = self._panel.enter(bars)
+        batch = self._panel.enter(bars, self._factors_of_closed)
         if len(self._panel) > known:
             self._grow(len(self._panel))
         if batch is None:
@@ -104,6 +117,13 @@ class Forecaster:
         self._renew(batch)
         self._pending_batch = batch
 
+    def _factors_of_closed(
+        self, index: NDArray[np.intp], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
+    ) -> tuple[Array, Array] | None:
+        if self._known.num_series < len(self._panel):
+            self._known.grow(self._panel.series)
+        return self._known.of_closed(index, start_ns, end_ns)
+
     def _enter_regimes(self, bars: Sequence[Bar], regimes: Sequence[Regime]) -> None:
         rows = np.array(self._panel.rows_of_bars(bars), np.intp)
         places = np.array([_REGIMES[regime] for regime in regimes], np.int64)
@@ -114,16 +134,20 @@ class Forecaster:
         batch, self._pending_batch = self._pending_batch, None
         if batch is None:
             return
-        self._learn_from_outcomes(batch)
+        even = self._learn_from_outcomes(batch)
         for expert in self._experts:
-            expert.learn(batch)
+            expert.learn(even)
         self._queue(batch)
 
-    def _learn_from_outcomes(self, batch: BarBatch) -> None:
-        """Score the forecasts of the experts and their mix of h bars ago."""
+    def _learn_from_outcomes(self, batch: BarBatch) -> BarBatch:
+        """Score the forecasts of the experts and their mix of h bars ago; the batch whose outcomes are divided by what
+        was known of their variance, for the experts to learn from."""
         waited, known, outcome, regimes = self._collect_matured(batch)
+        outcomes = self._known.divided(batch)
+        self._known.learn(batch, self._ratio(batch, waited[:, 0, 0]))
+        even = batch if outcomes is None else replace(batch, outcomes=outcomes)
         if not known.any():
-            return
+            return even
         ends_ns = self._panel.ends_ns(batch.index)
         self._joint.learn(batch.index, ends_ns, waited[:, 0, 0], batch.outcomes[:, 0])
         matured = MaturedForecasts(
@@ -133,6 +157,14 @@ class Forecaster:
         self._learning.learn(matured, waited)
         waited[:, 0] = self._opinions.learn(batch, waited[:, 0], outcome, known[:, 0])
         self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
+        return even
+
+    def _ratio(self, batch: BarBatch, waited: Array) -> Array:
+        """The size [n] of the newest returns over half the 90% band that was forecast for them; NaN where none was."""
+        half = 0.5 * (waited[:, self._high] - waited[:, self._low])
+        if self._config.horizons[0] != 1:
+            half = np.full_like(half, np.nan)
+        return np.abs(batch.outcomes[:, 0]) / np.maximum(half, SIGMA_FLOOR)
 
     def _collect_matured(self, batch: BarBatch) -> tuple[Array, NDArray[np.bool_], Array, NDArray[np.int64]]:
         """What was forecast for these bars [n, 1 + K, H, Q], fused first; where it has an outcome [n, 1 + K, H]; the
@@ -162,9 +194,11 @@ class Forecaster:
         """Take the experts' new quantiles and mix them."""
         rows, newest = batch.rows, self._newest
         shape = (len(batch.index), len(self._horizons), len(self._config.levels))
-        experts = stack_on_grid(
-            [_checked(expert.name, expert.quantiles(rows), shape) for expert in self._experts]
-        )
+        found = [_checked(expert.name, expert.quantiles(rows), shape) for expert in self._experts]
+        ahead = self._known.ahead(batch.index)
+        if ahead is not None:
+            found = [quantiles * ahead[:, :, None] for quantiles in found]
+        experts = stack_on_grid(found)
         regimes = newest["regime"][batch.index]
         calibration = self._calibration.stretch(batch.index, batch.group, regimes)
         weights, fused = self._learning.fuse(
@@ -314,6 +348,7 @@ class Forecaster:
             "hearing": self._opinions.state(),
             "scores": self._scoreboard.state(),
             "joint": self._joint.state(),
+            "known_variance": self._known.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -333,6 +368,9 @@ class Forecaster:
         self._opinions.restore(state["hearing"])
         self._scoreboard.restore(state["scores"])
         self._joint.restore(state.get("joint", {}))
+        self._known.grow(self._panel.series)
+        if "known_variance" in state:
+            self._known.restore(state["known_variance"])
 
     def _grow(self, num_series: int) -> None:
         for expert in self._experts:

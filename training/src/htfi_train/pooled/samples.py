@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.events import Bar
-from htfi.forecasting.config import SESSION_GAP_BARS
-from htfi.forecasting.experts.pooled.features import MIN_BARS, PooledFeatures
-from htfi.forecasting.panel import Panel
+from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.experts.pooled.expert import PooledExpert
+from htfi.forecasting.experts.pooled.features import MIN_BARS
+from htfi.forecasting.forecaster import Forecaster
+from htfi.forecasting.panel import BarBatch
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -40,27 +42,46 @@ class PooledSamples:
 NEVER_NS = np.iinfo(np.int64).max
 
 
-def collect_samples(instants: Iterable[Sequence[Bar]], horizons: Sequence[int]) -> PooledSamples:
-    """Walk bars, those of each instant together, through what a forecast reads, and look up the outcomes after it."""
-    panel, features = Panel(horizons, SESSION_GAP_BARS), PooledFeatures()
-    rows: list[NDArray[np.intp]] = []
-    xs: list[Single] = []
-    sigmas: list[Array] = []
-    outcomes: list[Array] = []
-    ends: list[Instants] = []
-    old: list[NDArray[np.bool_]] = []
+class _Recorder(PooledExpert):
+    """The expert with typical terms, which keeps what it reads and the outcomes that come with each bar."""
+
+    def __init__(self, config: ForecastConfig) -> None:
+        super().__init__(config)
+        self.rows: list[NDArray[np.intp]] = []
+        self.x: list[Single] = []
+        self.sigma: list[Array] = []
+        self.outcomes: list[Array] = []
+        self.ends_ns: list[Instants] = []
+        self.is_old: list[NDArray[np.bool_]] = []
+
+    def update(self, bars: BarBatch) -> None:
+        x, sigma = self._features.update(bars)
+        self._forecast(bars, x, sigma)
+        self.rows.append(bars.index)
+        self.x.append(x)
+        self.sigma.append(sigma)
+        self.ends_ns.append(bars.end_ns)
+        self.is_old.append(bars.age >= MIN_BARS - 1)
+
+    def learn(self, bars: BarBatch) -> None:
+        super().learn(bars)
+        self.outcomes.append(bars.outcomes)
+
+
+def collect_samples(instants: Iterable[Sequence[Bar]], config: ForecastConfig) -> PooledSamples:
+    """Walk bars, those of each instant together, through a forecaster, and look up the outcomes after each.
+
+    So samples are of bars as an expert sees them: what is known of their variance is divided out.
+    """
+    horizons, seen = config.horizons, _Recorder(config)
+    forecaster = Forecaster(config, [seen])
     for bars in instants:
-        batch = panel.enter(bars) if bars else None
-        if batch is None:
-            continue
-        features.grow(len(panel))
-        x, sigma = features.update(batch)
-        rows.append(batch.index)
-        xs.append(x)
-        sigmas.append(sigma)
-        outcomes.append(batch.outcomes)
-        ends.append(batch.end_ns)
-        old.append(batch.age >= MIN_BARS - 1)
+        if bars:
+            forecaster.observe(bars)
+    forecaster.learn()
+    rows, xs, sigmas, outcomes, ends, old = (
+        seen.rows, seen.x, seen.sigma, seen.outcomes, seen.ends_ns, seen.is_old,
+    )  # fmt: skip
     if not rows:
         empty = np.zeros(0, np.int64)
         return PooledSamples(

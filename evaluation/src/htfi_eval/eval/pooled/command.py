@@ -86,7 +86,7 @@ def command(
     boosting = BoostingConfig(max_trees=trees)
     model = _open_foundation(foundation)
     sets = [_load(name, data, num_symbols) for name in prices]
-    samples = merge_samples([collect_samples(_instants(one), config.horizons) for one in sets])
+    samples = merge_samples([collect_samples(_instants(one), config) for one in sets])
     fits = fit_by_year(samples, config.horizons, boosting, seed, first_year, embargo_days, ProgressLine)
     encoded = msgspec.json.encode(
         EncodedModels(

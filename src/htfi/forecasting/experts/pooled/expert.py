@@ -42,7 +42,9 @@ class PooledExpert:
         self._shape.grow(num_series)
 
     def update(self, bars: BarBatch) -> None:
-        x, sigma = self._features.update(bars)
+        self._forecast(bars, *self._features.update(bars))
+
+    def _forecast(self, bars: BarBatch, x: NDArray[np.float32], sigma: Array) -> None:
         scale = sigma[:, None] * self._root_h * exact.exp(self._models.predict(x, bars.end_ns))
         old = bars.age[:, None] >= MIN_BARS - 1
         self._columns["scale"][bars.rows] = np.where(old, scale, np.nan)

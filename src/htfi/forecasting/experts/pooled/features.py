@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
-from htfi.domain.time import NS_PER_DAY, NS_PER_S
+from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.columns import SeriesColumns, distinct
 from htfi.forecasting.experts.market_har import NUM_RECURRENCE_FEATURES, QuarterlyRecurrence
-from htfi.forecasting.experts.seasonal import new_york_slots
+from htfi.forecasting.known_variance.coming_bars import DAY_SLOTS, SLOT_NS, week_slots
 from htfi.forecasting.panel import BarBatch
 from htfi.forecasting.regression import clamp_logs
 
@@ -30,9 +30,7 @@ _VOLUME_GAINS = np.array([0.01, 0.2])  # the level, the week
 _MAX_SHOCK = 6.0
 _MAX_LOG_VOLUME = 3.0
 _MAX_AGE_BARS = 2_000
-_SLOT_NS = 1800 * NS_PER_S
-_DAY_SLOTS = 48
-_MAX_PATTERN_NS = 8 * _SLOT_NS  # longer bars show no pattern of a day
+_MAX_PATTERN_NS = 8 * SLOT_NS  # longer bars show no pattern of a day
 _SLOT_PRIOR, _SLOT_MEMORY = 3.0, 60.0  # visits of a slot: that its absence counts for, that are kept
 _PATTERN_BARS = (1, 5, 22)
 _MIN_MARKET_SERIES = 3
@@ -74,8 +72,8 @@ class PooledFeatures:
         self._columns.declare("shocks", np.zeros(len(_SHOCK_SPANS_BARS)))
         self._columns.declare("moments", np.zeros(4))  # squares, squares of falls, ranges, |surprise|
         self._columns.declare("volume", np.full(2, np.nan))
-        self._columns.declare("pattern", np.zeros(_DAY_SLOTS))
-        self._columns.declare("visits", np.zeros(_DAY_SLOTS))
+        self._columns.declare("pattern", np.zeros(DAY_SLOTS))
+        self._columns.declare("visits", np.zeros(DAY_SLOTS))
         self._columns.declare("shared", np.zeros(len(_SHARED)))  # of which the market has the mean
         self._columns.declare("end_ns", -1, np.int64)
         self._columns.declare("group", -1, np.int64)
@@ -174,19 +172,19 @@ class PooledFeatures:
         length_ns = np.maximum(bars.end_ns - bars.start_ns, 1)
         is_short = length_ns <= _MAX_PATTERN_NS
         log_days = exact.log(length_ns / float(NS_PER_DAY))
-        slot = new_york_slots(bars.start_ns) % _DAY_SLOTS
+        slot = week_slots(bars.start_ns) % DAY_SLOTS
         visits = columns["visits"][index, slot]
         pattern = columns["pattern"][index, slot]
         surprise = clamp_logs(bars.log_variance - level - pattern)
         step = np.where(is_short, surprise / (np.minimum(visits, _SLOT_MEMORY) + _SLOT_PRIOR + 1.0), 0.0)
         columns["pattern"][index, slot] = pattern + step
         columns["visits"][index, slot] = visits + is_short
-        following = new_york_slots(bars.end_ns)
+        following = week_slots(bars.end_ns)
         since_ns = np.arange(_PATTERN_BARS[-1]) * length_ns[:, None]
-        ahead = (following[:, None] + since_ns // _SLOT_NS) % _DAY_SLOTS
+        ahead = (following[:, None] + since_ns // SLOT_NS) % DAY_SLOTS
         coming = np.cumsum(columns["pattern"][index[:, None], ahead], axis=1)
-        weekday = (following // _DAY_SLOTS).astype(np.float64)  # from Thursday on, New York's
-        hour = np.where(is_short, 0.5 * (following % _DAY_SLOTS), -1.0)
+        weekday = (following // DAY_SLOTS).astype(np.float64)  # from Thursday on, New York's
+        hour = np.where(is_short, 0.5 * (following % DAY_SLOTS), -1.0)
         age = exact.log(np.minimum(bars.age, _MAX_AGE_BARS) + 1.0)
         patterns = [np.where(is_short, coming[:, num - 1] / num, 0.0) for num in _PATTERN_BARS]
         return np.stack(
