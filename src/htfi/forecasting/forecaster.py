@@ -1,6 +1,7 @@
 """Bars in, fused predictive distributions out, for every series at once."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -9,13 +10,14 @@ from numpy.typing import NDArray
 from htfi.domain.decision import Forecast, Regime
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.events import Bar
-from htfi.forecasting import compiled
+from htfi.forecasting import compiled, kinds
 from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import SESSION_GAP_BARS, USUAL_WINDOW_BARS, ForecastConfig
 from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, stack_on_grid
 from htfi.forecasting.joint.history import JointHistory, NormalScores
+from htfi.forecasting.kinds_of_series import KindsOfSeries
 from htfi.forecasting.opinions import OpinionTracker
 from htfi.forecasting.panel import BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
@@ -26,7 +28,7 @@ from htfi.forecasting.track_record import TrackRecordRow
 
 Array = NDArray[np.float64]
 
-VERSION = "2"
+VERSION = "3"
 FUSED = "fused"
 NARRATOR = "narrator"  # not an expert: the effect of news on the mix
 # Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
@@ -50,7 +52,11 @@ class Forecaster:
         self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
         k, h, q = len(names), len(config.horizons), len(config.levels)
         self._panel = Panel(config.horizons, SESSION_GAP_BARS)
-        self._learning = CrpsAggregation(config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars)
+        self._learning = CrpsAggregation(
+            config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars, config.horizons,
+            kinds.starting_weights(self._names, config.horizons),
+        )  # fmt: skip
+        self._kinds = KindsOfSeries(self._names, config.experts)
         self._calibration = Calibration(config, _NUM_REGIMES)
         self._joint = JointHistory(config.levels)
         self._opinions = OpinionTracker(config)
@@ -80,6 +86,11 @@ class Forecaster:
         }
 
     @property
+    def choices(self) -> list[kinds.KindChoice]:
+        """What was chosen for each kind of series that was observed."""
+        return self._kinds.choices(self._panel.names)
+
+    @property
     def series(self) -> list[str]:
         """Every series that was observed."""
         return list(self._panel.names)
@@ -99,7 +110,8 @@ class Forecaster:
             return
         if regimes is not None:
             self._enter_regimes(bars, regimes)
-        for expert in self._experts:
+        self._kinds.settle(batch)
+        for expert in self._needed_experts():
             expert.update(batch)
         self._renew(batch)
         self._pending_batch = batch
@@ -115,9 +127,14 @@ class Forecaster:
         if batch is None:
             return
         self._learn_from_outcomes(batch)
-        for expert in self._experts:
+        for expert in self._needed_experts():
             expert.learn(batch)
         self._queue(batch)
+
+    def _needed_experts(self) -> list[Expert]:
+        """Those that some series' kind has."""
+        is_needed = self._kinds.is_needed
+        return [expert for expert, needed in zip(self._experts, is_needed, strict=True) if needed]
 
     def _learn_from_outcomes(self, batch: BarBatch) -> None:
         """Score the forecasts of the experts and their mix of h bars ago."""
@@ -130,8 +147,11 @@ class Forecaster:
             batch.index, batch.group, batch.end_ns, outcome, known[:, 0], regimes, self._panel.group_sizes
         )
         self._calibration.learn(matured, waited)
-        self._learning.learn(matured, waited)
+        pools, sizes = self._kinds.pools(batch.index, batch.group), self._kinds.pool_sizes
+        self._learning.learn(replace(matured, groups=pools, num_series=sizes), waited)
         waited[:, 0] = self._opinions.learn(batch, waited[:, 0], outcome, known[:, 0])
+        idle = self._kinds.idle(batch.index)  # [n, K]
+        known[:, 1:] |= idle[:, :, None]
         self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
 
     def _collect_matured(self, batch: BarBatch) -> tuple[Array, NDArray[np.bool_], Array, NDArray[np.int64]]:
@@ -163,12 +183,19 @@ class Forecaster:
         rows, newest = batch.rows, self._newest
         shape = (len(batch.index), len(self._horizons), len(self._config.levels))
         experts = stack_on_grid(
-            [_checked(expert.name, expert.quantiles(rows), shape) for expert in self._experts]
+            [
+                _checked(expert.name, expert.quantiles(rows), shape) if is_needed else _none(shape)
+                for expert, is_needed in zip(self._experts, self._kinds.is_needed, strict=True)
+            ]
         )
+        idle = self._kinds.idle(batch.index)
+        if idle.any():
+            experts[idle] = np.nan
         regimes = newest["regime"][batch.index]
         calibration = self._calibration.stretch(batch.index, batch.group, regimes)
+        pools = self._kinds.pools(batch.index, batch.group)
         weights, fused = self._learning.fuse(
-            batch.index, batch.group, regimes, self._panel.group_sizes, experts, calibration
+            batch.index, pools, regimes, self._kinds.pool_sizes, experts, calibration
         )
         newest["experts"][rows], newest["weights"][rows] = experts, weights
         newest["calibration"][rows], newest["fused"][rows] = calibration, fused
@@ -222,9 +249,14 @@ class Forecaster:
         seen = found >= 0
         rows = as_rows(np.maximum(found, 0))
         newest = {name: column[rows].copy() for name, column in self._newest.items()}
-        fused = newest["fused"]
+        fused, names = newest["fused"], self._names
+        is_needed = self._kinds.is_needed
+        if not all(is_needed):
+            names = tuple(expert.name for expert in self._needed_experts())
+            for each in ("experts", "weights"):
+                newest[each] = newest[each][:, is_needed]
         return ForecastBatch(
-            names=self._names,
+            names=names,
             horizons=self._config.horizons,
             levels=self._config.levels,
             ready=np.isfinite(fused[:, 0, 0]) & seen,
@@ -314,6 +346,7 @@ class Forecaster:
             "hearing": self._opinions.state(),
             "scores": self._scoreboard.state(),
             "joint": self._joint.state(),
+            "kinds": self._kinds.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -324,6 +357,7 @@ class Forecaster:
                 f"saved forecasts are by {sorted(state['experts'])}, not {list(self._names)}: start again"
             )
         self._panel.restore(state["panel"])
+        self._kinds.restore(state["kinds"])
         for expert in self._experts:
             expert.restore(state["experts"][expert.name])
         self._calibration.restore(state["calibration"])
@@ -335,12 +369,18 @@ class Forecaster:
         self._joint.restore(state.get("joint", {}))
 
     def _grow(self, num_series: int) -> None:
-        for expert in self._experts:
+        self._kinds.enter(self._panel)
+        for expert in self._needed_experts():
             expert.grow(num_series)
         for columns in (self._learning.columns, self._calibration.columns, self._newest, self._pending):
             columns.grow(num_series)
         self._opinions.grow(num_series)
         self._joint.grow(self._panel.intervals)
+
+
+def _none(shape: tuple[int, int, int]) -> Array:
+    """Quantiles of an expert that no series needs."""
+    return np.full(shape, np.nan)
 
 
 def _checked(name: str, found: object, shape: tuple[int, int, int]) -> Array:

@@ -103,6 +103,10 @@ class Panel:
         """When the newest bar of each row [n] ended."""
         return self._columns["end_ns"][index]
 
+    def group_of(self, row: int) -> int:
+        """The group of a row's interval (`BarBatch.group`)."""
+        return self._group_of[self.intervals[row]]
+
     @property
     def group_sizes(self) -> dict[int, int]:
         """How many series each group has."""

@@ -115,8 +115,12 @@ class Walk:
             if t < score_from:
                 continue
             ours = forecaster.forecast([names[place] for place in places.tolist()])
-            quantiles = np.concatenate([ours.quantiles[None], np.moveaxis(ours.experts, 1, 0), *others])
-            weights = ours.weights
+            at = [self.experts.index(name) for name in ours.names]  # those that some series' kind has
+            experts = np.full((len(self.experts), *ours.quantiles.shape), np.nan)
+            experts[at] = np.moveaxis(ours.experts, 1, 0)
+            weights = np.zeros((len(places), len(self.experts), *ours.weights.shape[2:]))
+            weights[:, at] = ours.weights
+            quantiles = np.concatenate([ours.quantiles[None], experts, *others])
             yield WalkInstant(
                 t,
                 places,
