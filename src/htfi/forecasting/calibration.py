@@ -16,7 +16,9 @@ Array = NDArray[np.float64]
 _MISS_RATE = 0.1
 _INITIAL_STEP = 3.0  # a Gaussian's log width at 90% by its share of misses
 _INITIAL_SPANS = 20.0
-_HALF_TRUST_SERIES = 8.0  # series at which what an instant's outcomes miss together moves the shared part by half
+_HALF_TRUST_SERIES = (
+    8.0  # series at which what an instant's outcomes miss together moves the shared part by half
+)
 _MAX_LOG_STRETCH = (
     0.7  # a stretch between one half and two: beyond it the experts, not the width, are at fault
 )

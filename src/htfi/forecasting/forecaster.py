@@ -18,6 +18,7 @@ from htfi.forecasting.config import SESSION_GAP_BARS, USUAL_WINDOW_BARS, Forecas
 from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, stack_on_grid
 from htfi.forecasting.joint.history import JointHistory, NormalScores
 from htfi.forecasting.kinds_of_series import KindsOfSeries
+from htfi.forecasting.mean_reversion import MeanReversion
 from htfi.forecasting.opinions import OpinionTracker
 from htfi.forecasting.panel import BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
@@ -57,6 +58,7 @@ class Forecaster:
             kinds.starting_weights(self._names, config.horizons),
         )  # fmt: skip
         self._kinds = KindsOfSeries(self._names, config.experts)
+        self._reversion = MeanReversion(config.horizons) if kinds.AUTO in config.experts else None
         self._calibration = Calibration(config, _NUM_REGIMES)
         self._joint = JointHistory(config.levels)
         self._opinions = OpinionTracker(config)
@@ -71,7 +73,7 @@ class Forecaster:
         self._newest.declare("num", 0, np.int64)
         self._newest.grow(1)  # row 0 stands in for a series that was never seen
         # Ring buffers of what waits for its outcome, fused first; single precision suffices to score it.
-        self._pending_batch: BarBatch | None = None
+        self._pending_batch: tuple[BarBatch, BarBatch] | None = None  # as it was, and as experts see it
         self._pending = SeriesColumns()
         self._pending.declare("regime", np.zeros(config.horizons[-1]), np.int64)
         self._ring_names = [str(horizon) for horizon in config.horizons]
@@ -111,10 +113,17 @@ class Forecaster:
         if regimes is not None:
             self._enter_regimes(bars, regimes)
         self._kinds.settle(batch)
+        seen = self._less_expected(batch)
         for expert in self._needed_experts():
-            expert.update(batch)
+            expert.update(seen)
         self._renew(batch)
-        self._pending_batch = batch
+        self._pending_batch = batch, seen
+
+    def _less_expected(self, batch: BarBatch) -> BarBatch:
+        """The bars as experts see them: less the moves that were expected of series that return to a level."""
+        if self._reversion is None or self._kinds.are_intraday(batch.index).all():
+            return batch
+        return self._reversion.update(batch, self._panel.paths_of(batch.index))
 
     def _enter_regimes(self, bars: Sequence[Bar], regimes: Sequence[Regime]) -> None:
         rows = np.array(self._panel.rows_of_bars(bars), np.intp)
@@ -123,12 +132,17 @@ class Forecaster:
 
     def learn(self) -> None:
         """Score the forecasts that matured with the last bars; let weights, calibration and experts learn."""
-        batch, self._pending_batch = self._pending_batch, None
-        if batch is None:
+        pending, self._pending_batch = self._pending_batch, None
+        if pending is None:
             return
+        batch, seen = pending
         self._learn_from_outcomes(batch)
         for expert in self._needed_experts():
-            expert.learn(batch)
+            expert.learn(seen)
+        if self._reversion is not None:
+            are_intraday = self._kinds.are_intraday(batch.index)
+            if not are_intraday.all():
+                self._reversion.learn(batch, ~are_intraday)
         self._queue(batch)
 
     def _needed_experts(self) -> list[Expert]:
@@ -182,12 +196,14 @@ class Forecaster:
         """Take the experts' new quantiles and mix them."""
         rows, newest = batch.rows, self._newest
         shape = (len(batch.index), len(self._horizons), len(self._config.levels))
-        experts = stack_on_grid(
-            [
-                _checked(expert.name, expert.quantiles(rows), shape) if is_needed else _none(shape)
-                for expert, is_needed in zip(self._experts, self._kinds.is_needed, strict=True)
-            ]
-        )
+        quantiles = [
+            _checked(expert.name, expert.quantiles(rows), shape) if is_needed else _none(shape)
+            for expert, is_needed in zip(self._experts, self._kinds.is_needed, strict=True)
+        ]
+        if self._reversion is not None and self._reversion.returns(batch.index).any():
+            coming = self._reversion.coming(rows)[:, :, None]
+            quantiles = [each + coming for each in quantiles]
+        experts = stack_on_grid(quantiles)
         idle = self._kinds.idle(batch.index)
         if idle.any():
             experts[idle] = np.nan
@@ -239,6 +255,10 @@ class Forecaster:
     def forecast_bars(self, bars: Sequence[Bar]) -> ForecastBatch:
         """The same of the series of bars."""
         return self._forecast(np.array(self._panel.rows_of_bars(bars), np.intp))
+
+    def choice_of(self, series: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each expert, by name, is among those of each series' kind [n, K]; the series were observed."""
+        return ~self._kinds.idle(self._panel.rows_of(series))
 
     def names_of(self, rows: NDArray[np.intp]) -> list[str]:
         """The ids of series by their rows in a batch."""
@@ -347,6 +367,7 @@ class Forecaster:
             "scores": self._scoreboard.state(),
             "joint": self._joint.state(),
             "kinds": self._kinds.state(),
+            "mean_reversion": self._reversion.state() if self._reversion is not None else {},
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -358,6 +379,8 @@ class Forecaster:
             )
         self._panel.restore(state["panel"])
         self._kinds.restore(state["kinds"])
+        if self._reversion is not None:
+            self._reversion.restore(state["mean_reversion"])
         for expert in self._experts:
             expert.restore(state["experts"][expert.name])
         self._calibration.restore(state["calibration"])
@@ -372,6 +395,8 @@ class Forecaster:
         self._kinds.enter(self._panel)
         for expert in self._needed_experts():
             expert.grow(num_series)
+        if self._reversion is not None:
+            self._reversion.grow(num_series)
         for columns in (self._learning.columns, self._calibration.columns, self._newest, self._pending):
             columns.grow(num_series)
         self._opinions.grow(num_series)

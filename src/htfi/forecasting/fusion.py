@@ -149,6 +149,7 @@ class CrpsAggregation:
         self._num_awake = 1 + num_regimes
         bars = np.array(horizons or [1] * num_horizons, np.float64)
         self._paces: Array = 1.0 / np.sqrt(bars)  # overlapping outcomes: h of them say little more than one
+        self._pool_paces: Array = np.sqrt(self._paces)
         self._starts = np.ones((1, num_horizons, num_experts)) if starts is None else starts
         blank = np.zeros((self._num_awake, num_horizons, num_experts, len(ZONES)))
         self.columns, self.pooled = SeriesColumns(), SeriesColumns()
@@ -196,7 +197,7 @@ class CrpsAggregation:
             self.pooled.grow(group + 1)
             core.pool_losses(
                 group, int(batch.ends_ns[batch.groups == group].max()), batch.groups, batch.regimes, known, losses,
-                *(self.pooled[name] for name in (*names, "owed", "owed_share", "end_ns")), self._paces,
+                *(self.pooled[name] for name in (*names, "owed", "owed_share", "end_ns")), self._pool_paces,
                 batch.num_series[group], self._half_life, self._log_k, _MIN_LOSS,
             )  # fmt: skip
 
@@ -219,7 +220,7 @@ class CrpsAggregation:
 
     def _step(self, columns: SeriesColumns, at: tuple[Any, ...], regret: Array, keep: Array) -> None:
         largest, square = columns["largest"][at] * keep, columns["square"][at] * keep
-        scaled = self._rates(largest, square) * regret
+        scaled = self._rates(columns, largest, square) * regret
         surprise = np.where(scaled < -0.5, 2.0 * np.maximum(largest, np.abs(regret)), 0.0)
         step = 0.5 * (regret * (1.0 - scaled) - surprise)
         columns["regret"][at] = columns["regret"][at] * keep + step
@@ -289,7 +290,7 @@ class CrpsAggregation:
             powers = np.array([1.0 - 1.0 / num_series[group] for group in range(num_groups)])
             learnt = (self.pooled[name] for name in ("regret", "square", "largest"))
             compiled.core.fill_priors(
-                *learnt, self._starts, powers, priors, self._paces, self._log_k, _MIN_LOSS, _MIN_PRIOR
+                *learnt, self._starts, powers, priors, self._pool_paces, self._log_k, _MIN_LOSS, _MIN_PRIOR
             )
             return priors
         groups, regimes = np.divmod(np.arange(num_groups * num_regimes, dtype=np.int64), num_regimes)
@@ -310,15 +311,16 @@ class CrpsAggregation:
     ) -> Array:
         """The weight of each expert [n, H, K, Z], for all times and in this regime, up to a common factor."""
         awake = np.stack([np.zeros_like(regimes), 1 + regimes])  # [2, n]
-        rates = self._rates(columns["largest"][rows, awake], columns["square"][rows, awake])
+        rates = self._rates(columns, columns["largest"][rows, awake], columns["square"][rows, awake])
         score = np.where(is_ready, rates * columns["regret"][rows, awake], _MIN_SCORE)  # [2, n, H, K, Z]
         best = np.maximum(score[0], score[1]).max(axis=2, keepdims=True)
         shares = rates * exact.exp(score - best) * is_ready
         return shares[0] + shares[1]
 
-    def _rates(self, largest: Array, square: Array) -> Array:
-        """Learning rates [..., H, K, Z]."""
-        return self._paces[:, None, None] * np.minimum(
+    def _rates(self, columns: SeriesColumns, largest: Array, square: Array) -> Array:
+        """Learning rates [..., H, K, Z] of each series' own part, or of what all of a pool teach."""
+        paces = self._paces if columns is self.columns else self._pool_paces
+        return paces[:, None, None] * np.minimum(
             0.5 / np.maximum(largest, _MIN_LOSS), np.sqrt(self._log_k / np.maximum(square, _MIN_LOSS))
         )
 

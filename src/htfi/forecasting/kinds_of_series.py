@@ -14,6 +14,7 @@ from htfi.forecasting.kinds import (
     AUTO,
     AUTO_EXPERTS,
     EXPERTS_BY_KIND,
+    INTRADAY,
     KINDS,
     SETTLING_BARS,
     KindChoice,
@@ -87,6 +88,10 @@ class KindsOfSeries:
         """Where an expert is not among those of a row's kind [n, K]."""
         return ~self._active[self._columns["kind"][index]]
 
+    def are_intraday(self, index: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which rows [n] have bars of a part of a day."""
+        return self._columns["kind"][index] == INTRADAY
+
     def choices(self, names: Sequence[str]) -> list[KindChoice]:
         """What was chosen for each kind that some series has; `names` are the series by row."""
         kinds = self._columns["kind"][: self._num]
@@ -94,7 +99,9 @@ class KindsOfSeries:
         for place, kind in enumerate(KINDS):
             rows = np.flatnonzero(kinds == place).tolist()
             if rows:
-                experts = tuple(name for name, is_on in zip(self._names, self._active[place], strict=True) if is_on)
+                experts = tuple(
+                    name for name, is_on in zip(self._names, self._active[place], strict=True) if is_on
+                )
                 found.append(KindChoice(kind, len(rows), names[rows[0]], experts))
         return found
 
