@@ -89,8 +89,16 @@ class Forecaster:
 
     @property
     def choices(self) -> list[kinds.KindChoice]:
-        """What was chosen for each kind of series that was observed."""
-        return self._kinds.choices(self._panel.names)
+        """What was chosen for each kind of series that was observed; empty where settings name the experts."""
+        return self._kinds.choices(self._panel.names) if kinds.AUTO in self._config.experts else []
+
+    @property
+    def returning(self) -> list[str]:
+        """The series that are held to return to a level of their own."""
+        if self._reversion is None:
+            return []
+        rows = np.arange(len(self._panel))
+        return self.names_of(rows[self._reversion.returns(rows)])
 
     @property
     def series(self) -> list[str]:

@@ -24,6 +24,12 @@ AUTO = "auto"
 EQUITY, CURRENCY, WILD, INTRADAY = range(4)
 KINDS = ("equity", "currency", "wild", "intraday")
 _SHARED = ("historical_simulation", "log_range_har", "market_har", "random_walk")
+WHY = (
+    "with bars of a day or more",
+    "named as a pair of currencies",
+    "with moves above 3.5% a day",
+    "with bars of four hours or less",
+)
 EXPERTS_BY_KIND = (
     ("ewma", *_SHARED),
     ("garch_t", *_SHARED),
@@ -36,10 +42,10 @@ VERSION = "kinds/1"
 SETTLING_BARS = (20, 250)  # bars of a series after which its volatility says whether it is wild
 _WILD_SIGMA = 0.035  # of a day, in log returns: volatility indices, gas, coins
 _MAX_INTRADAY_NS = 4 * 3600 * NS_PER_S  # longer bars show no pattern of a day
-_CODES = frozenset(
+_CODES = (
     "AUD BRL CAD CHF CLP CNH CNY COP CZK DKK EUR GBP HKD HUF IDR ILS INR JPY KRW MXN MYR NOK NZD PEN PHP PLN RON RUB "
-    "SAR SEK SGD THB TRY TWD UAH USD XAG XAU XPD XPT ZAR".split()
-)
+    "SAR SEK SGD THB TRY TWD UAH USD XAG XAU XPD XPT ZAR"
+)  # parted by spaces, which no code of three letters holds
 _SEPARATORS = str.maketrans("", "", "/-_. ")
 
 
@@ -69,7 +75,10 @@ def bar_length_ns(interval: str) -> int:
 def is_currency_pair(symbol: str) -> bool:
     """Whether a symbol is two codes of currencies or metals, such as EURUSD, EUR/USD or XAUUSD=X."""
     letters = symbol.upper().removesuffix("=X").translate(_SEPARATORS)
-    return len(letters) == 6 and {letters[:3], letters[3:]} <= _CODES and letters[:3] != letters[3:]
+    codes = {letters[:3], letters[3:]}
+    return (
+        len(letters) == 6 and len(codes) == 2 and letters.isalpha() and all(code in _CODES for code in codes)
+    )
 
 
 def settled(kinds: NDArray[np.int64], sigma: Array, lengths_ns: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -81,9 +90,10 @@ def settled(kinds: NDArray[np.int64], sigma: Array, lengths_ns: NDArray[np.int64
 
 @dataclass(frozen=True, slots=True)
 class KindChoice:
-    """A kind of series, how many of a run have it, one of them, and the experts that forecast it."""
+    """A kind of series, why it is one, how many of a run have it, one of them, and the experts that forecast it."""
 
     kind: str
+    why: str
     num_series: int
     example: str
     experts: tuple[str, ...]
@@ -98,7 +108,7 @@ class _PriorTable(msgspec.Struct, frozen=True):
 
 @cache
 def _priors() -> _PriorTable:
-    text = (files(__package__) / "fusion_priors.toml").read_text(encoding="utf-8")
+    text = (files("htfi.forecasting") / "fusion_priors.toml").read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text), _PriorTable)
 
 

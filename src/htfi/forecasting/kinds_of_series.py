@@ -17,6 +17,7 @@ from htfi.forecasting.kinds import (
     INTRADAY,
     KINDS,
     SETTLING_BARS,
+    WHY,
     KindChoice,
     bar_length_ns,
     kind_of,
@@ -47,7 +48,7 @@ class KindsOfSeries:
         self._columns.declare("group", 0, np.int64)
         self._num = 0
         self.pool_sizes: dict[int, int] = {}
-        self.is_needed: list[bool] = self._active.all(axis=0).tolist()
+        self.is_needed: list[bool] = np.logical_and.reduce(self._active, axis=0).tolist()
 
     def enter(self, panel: Panel) -> None:
         """Take in the series that the panel has and this has not."""
@@ -66,7 +67,7 @@ class KindsOfSeries:
         counts = np.bincount(groups * len(KINDS) + kinds, minlength=num_pools).tolist()
         self.pool_sizes = {pool: max(count, 1) for pool, count in enumerate(counts)}
         present = sorted(set(kinds.tolist()))
-        self.is_needed = self._active[present].any(axis=0).tolist()
+        self.is_needed = np.logical_or.reduce(self._active[present], axis=0).tolist()
 
     def settle(self, bars: BarBatch) -> None:
         """Let the volatility of series that have just become old enough say whether they are wild."""
@@ -102,7 +103,7 @@ class KindsOfSeries:
                 experts = tuple(
                     name for name, is_on in zip(self._names, self._active[place], strict=True) if is_on
                 )
-                found.append(KindChoice(kind, len(rows), names[rows[0]], experts))
+                found.append(KindChoice(kind, WHY[place], len(rows), names[rows[0]], experts))
         return found
 
     def state(self) -> dict[str, Any]:

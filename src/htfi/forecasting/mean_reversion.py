@@ -20,7 +20,7 @@ _LEVEL_GAIN = 0.002  # of the level's mean, which is of all bars until there are
 _KEEP = 0.999538008  # half-life of what the slopes rest on: 1,500 bars
 _FIRST_BARS = 50  # before that there is no level to be away from
 _MAX_DISTANCE = 3.0  # log price from its level
-# Of the slope's t. Under a random walk Dickey and Fuller's is above 3.4 with a chance of 1%; in between nothing changes.
+# Of the slope's t: under a random walk, Dickey and Fuller's is above 3.4 with a chance of 1%. Between, no change.
 _SIGNIFICANT, _REFUTED = 3.5, 2.0
 _HALF_TRUST_SQUARE = 4.0  # the t², of h bars, at which a slope is trusted by half
 

@@ -103,6 +103,20 @@ class ScoreRow:
     coverage90: float
 
 
+def beside_best(rows: Sequence[ScoreRow], horizon: int, fused: str = "fused") -> tuple[float, str]:
+    """CRPS of the fused forecast over that of the expert with the lowest, and its name; NaN and "" without one.
+
+    Of the experts, those count that have as many scored forecasts: the others are of other series.
+    """
+    here = [row for row in rows if row.horizon == horizon]
+    ours = next((row for row in here if row.name == fused), None)
+    others = [row for row in here if ours is not None and row.name != fused and row.num == ours.num]
+    if ours is None or not others:
+        return float("nan"), ""
+    best = min(others, key=lambda row: row.crps)
+    return (ours.crps / best.crps if best.crps > 0.0 else float("nan")), best.name
+
+
 class Scoreboard:
     """Sums of CRPS and coverage by name and horizon."""
 

@@ -15,7 +15,8 @@ from htfi.apps.display.tables import hanging_lines, has_width
 from htfi.domain.counts import counted
 from htfi.domain.decision import Regime, Rung
 from htfi.domain.generation import SpeculationStats
-from htfi.forecasting.scores import ScoreRow
+from htfi.forecasting.kinds import KindChoice
+from htfi.forecasting.scores import ScoreRow, beside_best
 from htfi.forecasting.track_record import TrackRecordRow
 from htfi.governance.checkpoints.state import FINAL_PHASES, CheckpointPhase
 from htfi.governance.control.state import bundle_words, held_words
@@ -63,6 +64,8 @@ class RunTotals:
     bundle: str = ""  # which policy bundle is in force; empty where nothing is governed
     held: str = ""  # what is stopped and which breakers are not closed
     refused: Sequence[str] = ()  # a line on each source whose every row was quarantined
+    choices: Sequence[KindChoice] = ()  # of experts, by kind of series
+    returning: Sequence[str] = ()  # series that return to a level
     orders: str = ""  # orders, fills and the result of a run that trades
 
 
@@ -90,6 +93,8 @@ def print_summary(
         speculation=run.loop.components.views.speculation_stats,
         nodes=nodes,
         narrators=run.loop.components.forecaster.track_records(),
+        choices=run.loop.components.forecaster.choices,
+        returning=run.loop.components.forecaster.returning,
         num_deepened=recorder.num_amended - preparing.num_verified if nodes is None else 0,
         prepared=preparing.prefetcher.stats,
         num_verified=preparing.num_verified,
@@ -160,7 +165,9 @@ def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None, w
         return
     if wide:
         line.append(f"{row.crps:>11.5f}")
-    if baseline is None or baseline.crps <= 0:
+    if (
+        baseline is None or baseline.crps <= 0 or baseline.num != row.num
+    ):  # of other forecasts no ratio means much
         line.append(f"{'–':>9}", MUTED)
     else:
         ratio = row.crps / baseline.crps
@@ -168,6 +175,30 @@ def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None, w
         line.append(f"{ratio:>9.3f}", style)
     honest = _COVERAGE[0] <= row.coverage90 <= _COVERAGE[1]
     line.append(f"{row.coverage90:>8.1%}", "" if honest else _WORSE)
+
+
+def words_beside_best(scores: Sequence[ScoreRow]) -> str:
+    """The fused forecast's CRPS over that of the expert that turned out best, on the same forecasts, by horizon."""
+    parts: list[str] = []
+    for horizon in sorted({row.horizon for row in scores}):
+        ratio, name = beside_best(scores, horizon)
+        if name:
+            parts.append(f"{ratio:.4f} of {name.replace('_', ' ')}'s {counted(horizon, 'bar')} ahead")
+    return ", ".join(parts)
+
+
+def _choice_lines(totals: RunTotals) -> list[tuple[str, str]]:
+    """What was chosen for each kind of series, and why."""
+    lines = [
+        f"{counted(choice.num_series, 'series', 'series')} {choice.why}, such as {printable(choice.example)}: "
+        + ", ".join(name.replace("_", " ") for name in choice.experts)
+        for choice in totals.choices
+    ]
+    if totals.returning:
+        lines.append(
+            f"found to return to a level, and forecast so: {', '.join(map(printable, totals.returning))}"
+        )
+    return [("experts" if k == 0 else "", line) for k, line in enumerate(lines)]
 
 
 def _speculation_lines(stats: SpeculationStats) -> str:
@@ -263,6 +294,10 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     if totals.num_resumed:
         done += f", {totals.num_resumed:,} of them in earlier starts"
     facts = [("done", f"{done}; {num_here:,} in {totals.elapsed_s:.1f} s, {rate:,.0f} per second")]
+    facts += _choice_lines(totals)
+    best = words_beside_best(totals.scores)
+    if best:
+        facts.append(("fused CRPS", best))
     if totals.num_withheld:
         facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
     if totals.bundle:
