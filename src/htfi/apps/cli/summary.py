@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 BASELINE = "random_walk"
 _INDENT, _MIN_NAME = 12, 20
 _GROUP_WIDTH, _NARROW_GROUP_WIDTH = 28, 17
+_MAX_RETURNING = 3
 _COVERAGE = (0.88, 0.92)  # what an honest 90% band is expected to hold
 _BETTER, _WORSE = REGIME_STYLE[Regime.NORMAL], REGIME_STYLE[Regime.STRESSED]
 
@@ -188,17 +189,26 @@ def words_beside_best(scores: Sequence[ScoreRow]) -> str:
 
 
 def _choice_lines(totals: RunTotals) -> list[tuple[str, str]]:
-    """What was chosen for each kind of series, and why."""
-    lines = [
-        f"{counted(choice.num_series, 'series', 'series')} {choice.why}, such as {printable(choice.example)}: "
-        + ", ".join(name.replace("_", " ") for name in choice.experts)
-        for choice in totals.choices
-    ]
+    """Which experts all series have, which only some kinds, and why."""
+    if not totals.choices:
+        return []
+    shared = [name for name in totals.choices[0].experts if all(name in one.experts for one in totals.choices)]
+    parts = ", ".join(shared) + " for all"
+    more: dict[tuple[str, ...], list[str]] = {}
+    for choice in totals.choices:
+        others = tuple(name for name in choice.experts if name not in shared)
+        kind = f"{counted(choice.num_series, 'series', 'series')} {choice.why} ({printable(choice.example)})"
+        more.setdefault(others, []).append(kind)
+    for others, kinds in more.items():
+        if others:
+            parts += f"; {', '.join(others)} for " + " and ".join(kinds)
+    lines = [("experts", parts.replace("_", " "))]
     if totals.returning:
-        lines.append(
-            f"found to return to a level, and forecast so: {', '.join(map(printable, totals.returning))}"
-        )
-    return [("experts" if k == 0 else "", line) for k, line in enumerate(lines)]
+        names = ", ".join(printable(name) for name in totals.returning[:_MAX_RETURNING])
+        more_of_them = len(totals.returning) - _MAX_RETURNING
+        names += f" and {more_of_them:,} more" if more_of_them > 0 else ""
+        lines.append(("", f"moves back to their level are expected of {names}, whose prices have shown them"))
+    return lines
 
 
 def _speculation_lines(stats: SpeculationStats) -> str:
