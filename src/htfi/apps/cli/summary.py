@@ -192,7 +192,9 @@ def _choice_lines(totals: RunTotals) -> list[tuple[str, str]]:
     """Which experts all series have, which only some kinds, and why."""
     if not totals.choices:
         return []
-    shared = [name for name in totals.choices[0].experts if all(name in one.experts for one in totals.choices)]
+    shared = [
+        name for name in totals.choices[0].experts if all(name in one.experts for one in totals.choices)
+    ]
     parts = ", ".join(shared) + " for all"
     more: dict[tuple[str, ...], list[str]] = {}
     for choice in totals.choices:
