@@ -20,7 +20,7 @@ from htfi.forecasting.kinds import (
     expand,
     is_currency_pair,
     kind_of,
-    settled,
+    by_volatility,
     starting_weights,
 )
 
@@ -91,8 +91,8 @@ def test_wild_and_equity_are_told_by_the_move_of_a_day() -> None:
     kinds = np.array([EQUITY, EQUITY, WILD, CURRENCY, INTRADAY])
     sigma = np.array([0.06, 0.02, 0.01, 0.09, 0.09])
     days = np.full(5, NS_PER_DAY)
-    assert settled(kinds, sigma, days).tolist() == [WILD, EQUITY, EQUITY, CURRENCY, INTRADAY]
-    assert settled(kinds[:1], sigma[:1], 7 * days[:1]).tolist() == [EQUITY]  # 6% a week
+    assert by_volatility(kinds, sigma, days).tolist() == [WILD, EQUITY, EQUITY, CURRENCY, INTRADAY]
+    assert by_volatility(kinds[:1], sigma[:1], 7 * days[:1]).tolist() == [EQUITY]  # 6% a week
 
 
 def test_auto_stands_for_the_experts_of_all_kinds_and_others_may_be_added() -> None:

@@ -120,7 +120,7 @@ class Forecaster:
             return
         if regimes is not None:
             self._enter_regimes(bars, regimes)
-        self._kinds.settle(batch)
+        self._kinds.classify(batch)
         seen = self._less_expected(batch)
         for expert in self._needed_experts():
             expert.update(seen)

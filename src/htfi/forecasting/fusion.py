@@ -156,6 +156,9 @@ class CrpsAggregation:
         for columns in (self.columns, self.pooled):
             for name in ("regret", "square", "largest"):
                 columns.declare(name, blank)
+        self._known_priors: tuple[tuple[int, ...], Array] | None = (
+            None  # since `learn`, with the sizes of pools
+        )
         # What an instant's series have taught so far: one step of the pool, once a later instant comes.
         self.pooled.declare("owed", blank)
         self.pooled.declare("owed_share", np.zeros((self._num_awake, num_horizons)))
@@ -166,9 +169,14 @@ class CrpsAggregation:
 
         An expert that was NaN then is held to have done as the mix.
         """
+        self._known_priors = None
         if compiled.core is not None:
             self._learn_compiled(compiled.core, batch, waited)
-            return
+        else:
+            self._learn(batch, waited)
+        self._priors(batch.num_series)  # now, so that the next forecast need not wait for them
+
+    def _learn(self, batch: MaturedForecasts, waited: Array) -> None:
         mixed, experts = waited[:, 0], waited[:, 1:]
         outcome, known = batch.outcome, batch.known
         width = np.maximum(mixed[..., -1] - mixed[..., 0], 1e-12)
@@ -283,11 +291,17 @@ class CrpsAggregation:
         The latter to the power of 1 − 1/N: a series' own part of it must not count twice, least of all where it is
         alone; the start then stands by itself.
         """
+        sizes = tuple(num_series.values())
+        if self._known_priors is None or self._known_priors[0] != sizes:
+            self._known_priors = sizes, self._compute_priors(num_series)
+        return self._known_priors[1]
+
+    def _compute_priors(self, num_series: Mapping[int, int]) -> Array:
         num_groups, num_regimes = len(num_series), self._num_awake - 1
         self.pooled.grow(num_groups)
         if compiled.core is not None:
-            priors = np.empty((num_groups, num_regimes, *self.pooled["regret"].shape[2:]))
-            powers = np.array([1.0 - 1.0 / num_series[group] for group in range(num_groups)])
+            priors = np.zeros((num_groups, num_regimes, *self.pooled["regret"].shape[2:]))
+            powers = np.array([_power(num_series[group]) for group in range(num_groups)])
             learnt = (self.pooled[name] for name in ("regret", "square", "largest"))
             compiled.core.fill_priors(
                 *learnt, self._starts, powers, priors, self._pool_paces, self._log_k, _MIN_LOSS, _MIN_PRIOR
@@ -297,7 +311,9 @@ class CrpsAggregation:
         starts = self._starts[groups % len(self._starts)][..., None]  # [P·R, H, K, 1]
         shares = self._shares_of(self.pooled, groups, regimes, np.array([[[True]]])) * starts
         shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1e-300)
-        power = np.array([1.0 - 1.0 / num_series[group] for group in groups.tolist()])[:, None, None, None]
+        power = np.array([_power(max(num_series[group], 1)) for group in groups.tolist()])[
+            :, None, None, None
+        ]
         shares = exact.exp(power * exact.log(np.maximum(shares, _MIN_PRIOR)))
         shares = exact.exp((1.0 - power) * exact.log(starts)) * shares
         return shares.reshape(num_groups, num_regimes, *shares.shape[1:])
@@ -330,6 +346,12 @@ class CrpsAggregation:
     def restore(self, state: dict[str, Any]) -> None:
         self.columns.restore(state["own"])
         self.pooled.restore(state["pooled"])
+        self._known_priors = None
+
+
+def _power(num_series: int) -> float:
+    """How far a pool of so many series counts; below zero for one of none."""
+    return 1.0 - 1.0 / num_series if num_series else -1.0
 
 
 def _round_weights(weights: Array) -> Array:

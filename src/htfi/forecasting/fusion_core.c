@@ -6,7 +6,6 @@
 #include "../domain/portable_math.h"
 
 #define MIN_LOSS 1e-6
-#define MIN_SCORE (-1e300)
 #define MIN_SUM 1e-300
 #define WEIGHT_UNITS 1e6
 #define TICKS_PER_UNIT 1e10
@@ -48,8 +47,9 @@ static void weigh(const double *regret[2], const double *square[2], const double
         double rates[2][MAX_EXPERTS], scores[2][MAX_EXPERTS], own[MAX_EXPERTS], best = -INFINITY, sum = 0.0;
         for (Py_ssize_t k = 0; k < num; k++) {
             for (int a = 0; a < 2; a++) {
+                if (!is_ready[k]) continue; /* its score is below every other's, its weight 0 */
                 rates[a][k] = rate(largest[a][k * zones + z], square[a][k * zones + z], pace, sizes.log_k);
-                scores[a][k] = is_ready[k] ? rates[a][k] * regret[a][k * zones + z] : MIN_SCORE;
+                scores[a][k] = rates[a][k] * regret[a][k * zones + z];
                 best = greater(scores[a][k], best);
             }
         }

@@ -37,9 +37,8 @@ EXPERTS_BY_KIND = (
     (*_SHARED, "seasonal"),
 )
 AUTO_EXPERTS = tuple(sorted({name for names in EXPERTS_BY_KIND for name in names}))
-VERSION = "kinds/1"
 
-SETTLING_BARS = (20, 250)  # bars of a series after which its volatility says whether it is wild
+CLASSIFYING_BARS = (20, 250)  # bars of a series after which its volatility says whether it is wild
 _WILD_SIGMA = 0.035  # of a day, in log returns: volatility indices, gas, coins
 _MAX_INTRADAY_NS = 4 * 3600 * NS_PER_S  # longer bars show no pattern of a day
 _CODES = (
@@ -81,7 +80,7 @@ def is_currency_pair(symbol: str) -> bool:
     )
 
 
-def settled(kinds: NDArray[np.int64], sigma: Array, lengths_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+def by_volatility(kinds: NDArray[np.int64], sigma: Array, lengths_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     """The kinds [n] once a usual deviation of a bar `sigma` [n] is known: equity or wild by that of a day."""
     days = np.maximum(lengths_ns, NS_PER_DAY) / NS_PER_DAY
     by_size = np.where(sigma / np.sqrt(days) > _WILD_SIGMA, WILD, EQUITY)

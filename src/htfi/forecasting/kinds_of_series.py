@@ -16,12 +16,12 @@ from htfi.forecasting.kinds import (
     EXPERTS_BY_KIND,
     INTRADAY,
     KINDS,
-    SETTLING_BARS,
+    CLASSIFYING_BARS,
     WHY,
     KindChoice,
     bar_length_ns,
     kind_of,
-    settled,
+    by_volatility,
 )
 from htfi.forecasting.panel import BarBatch, Panel
 
@@ -30,7 +30,7 @@ Whole = NDArray[np.int64]
 
 
 class KindsOfSeries:
-    """Kinds by row. A kind is known at a series' first bar; equity or wild is told by its volatility, later."""
+    """Kinds by row. A kind is known at a series' first bar; equity or wild follows from its volatility, later."""
 
     def __init__(self, names: Sequence[str], asked: Sequence[str]) -> None:
         """`names` of the K experts; `asked`, the names in the settings."""
@@ -65,18 +65,19 @@ class KindsOfSeries:
         kinds, groups = self._columns["kind"][: self._num], self._columns["group"][: self._num]
         num_pools = len(KINDS) * (int(groups.max(initial=-1)) + 1)
         counts = np.bincount(groups * len(KINDS) + kinds, minlength=num_pools).tolist()
-        self.pool_sizes = {pool: max(count, 1) for pool, count in enumerate(counts)}
+        self.pool_sizes = dict(enumerate(counts))
         present = sorted(set(kinds.tolist()))
         self.is_needed = np.logical_or.reduce(self._active[present], axis=0).tolist()
 
-    def settle(self, bars: BarBatch) -> None:
+    def classify(self, bars: BarBatch) -> None:
         """Let the volatility of series that have just become old enough say whether they are wild."""
-        is_due = np.isin(bars.age, SETTLING_BARS)
+        first, again = CLASSIFYING_BARS
+        is_due = (bars.age == first) | (bars.age == again)
         if not is_due.any():
             return
         rows = bars.index[is_due]
         before = self._columns["kind"][rows]
-        after = settled(before, bars.usual[is_due], self._columns["length_ns"][rows])
+        after = by_volatility(before, bars.usual[is_due], self._columns["length_ns"][rows])
         if (after != before).any():
             self._columns["kind"][rows] = after
             self._count()

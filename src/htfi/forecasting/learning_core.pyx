@@ -697,6 +697,8 @@ def fill_priors(
     cdef Py_ssize_t g, r, j, k, z, num = priors.shape[3]
     cdef double best, total, first, second, start
     for g in range(priors.shape[0]):
+        if powers[g] < 0.0:
+            continue  # no series is of this pool
         for r in range(priors.shape[1]):
             for j in range(priors.shape[2]):
                 for z in range(priors.shape[4]):

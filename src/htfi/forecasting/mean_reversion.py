@@ -14,7 +14,6 @@ from htfi.forecasting.panel import BarBatch, Rows
 
 Array = NDArray[np.float64]
 
-VERSION = "mean_reversion/1"
 _MIN_BARS = 500
 _LEVEL_GAIN = 0.002  # of the level's mean, which is of all bars until there are 500
 _KEEP = 0.999538008  # half-life of what the slopes rest on: 1,500 bars
