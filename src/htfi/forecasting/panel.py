@@ -106,6 +106,14 @@ class Panel:
         """When the newest bar of each row [n] ended."""
         return self._columns["end_ns"][index]
 
+    def paths_of(self, index: NDArray[np.intp]) -> Array:
+        """The sum of all moves of each row [n] so far: its log price, less where it began."""
+        return self._columns["path"][index]
+
+    def group_of(self, row: int) -> int:
+        """The group of a row's interval (`BarBatch.group`)."""
+        return self._group_of[self.intervals[row]]
+
     @property
     def series(self) -> list[tuple[str, str]]:
         """Symbol and interval, by row."""
