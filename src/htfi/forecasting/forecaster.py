@@ -49,7 +49,7 @@ class Forecaster:
         self._horizons = np.array(config.horizons)
         self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
         k, h, q = len(names), len(config.horizons), len(config.levels)
-        self._panel = Panel(config.horizons, SESSION_GAP_BARS)
+        self._panel = Panel(config.horizons, SESSION_GAP_BARS, config.covariates)
         self._learning = CrpsAggregation(config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars)
         self._calibration = Calibration(config, _NUM_REGIMES)
         self._joint = JointHistory(config.levels)
