@@ -368,7 +368,7 @@ def count_outcomes(
     const double[:, :] scale, const int64_t[::1] horizons, double[:, :, ::1] raw, double[:, :, ::1] sized,
     double[:, ::1] sizes, double[:, ::1] num, double[:, :, ::1] counts, double[:, ::1] group_sizes,
     double[:, ::1] group_num, double[:, ::1] group_bars, double[::1] owed_bars, Py_ssize_t group, double num_series,
-    double[:, ::1] seen, double bin_width, double size_bars, double prior_bars, double half_life,
+    double[:, ::1] seen, double bin_width, const double[::1] size_bars, double prior_bars, double half_life,
 ):
     """`PooledShape.learn` of one group, but for what is fitted. `seen` [2 + B, H] is overwritten."""
     cdef Py_ssize_t i, j, b, row, slot, longest = raw.shape[2], num_bins = counts.shape[2], side = (num_bins - 1) // 2
@@ -387,11 +387,11 @@ def count_outcomes(
             raw[row, j, slot] = scale[i, j]
             sized[row, j, slot] = scale[i, j] * ((spans * sizes[row, j] + prior_bars * pooled) / (spans + prior_bars))
             if isfinite(size) and isfinite(place):
-                gain = 1.0 / least(num[row, j] + 1.0, size_bars)
+                gain = 1.0 / least(num[row, j] + 1.0, size_bars[j])
                 size = least(size, reach)
                 seen[2 + side + <Py_ssize_t>rint(clamp(place, reach) / bin_width), j] += 1.0
                 sizes[row, j] += gain * (size - sizes[row, j])
-                num[row, j] = least(num[row, j] + 1.0, size_bars)
+                num[row, j] = least(num[row, j] + 1.0, size_bars[j])
                 seen[0, j] += size
                 seen[1, j] += 1.0
     for j in range(horizons.shape[0]):
