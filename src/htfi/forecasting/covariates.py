@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.domain.errors import IntegrityError
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.columns import SeriesColumns
 
@@ -31,6 +32,12 @@ class Covariates:
         self._columns.declare("num", 0, np.int64)
         self._columns.declare("end_ns", 0, np.int64)
         self._columns.grow(len(names))
+
+    def missing(self) -> list[str]:
+        """Those of which no bar came so far."""
+        return [
+            name for name, num in zip(self._names, self._columns["num"].tolist(), strict=False) if not num
+        ]
 
     def register(self, name: str, row: int) -> None:
         """A series has this row."""
@@ -63,9 +70,13 @@ class Covariates:
         columns["num"][c], columns["end_ns"][c] = num + 1, end_ns
 
     def state(self) -> dict[str, Any]:
-        return self._columns.state()
+        return {"names": list(self._names), "columns": self._columns.state()}
 
     def restore(self, state: dict[str, Any], row_of_name: dict[str, int]) -> None:
         """Raises: IntegrityError where the state was saved under other covariates."""
-        self._columns.restore(state)
+        if tuple(state["names"]) != self._names:
+            raise IntegrityError(
+                f"saved forecasts have the covariates {list(state['names'])}, not {list(self._names)}: start again"
+            )
+        self._columns.restore(state["columns"])
         self._rows = np.array([row_of_name.get(name, -1) for name in self._names], np.intp)

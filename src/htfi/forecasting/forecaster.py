@@ -84,6 +84,16 @@ class Forecaster:
         """Every series that was observed."""
         return list(self._panel.names)
 
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Those of the settings."""
+        return self._config.covariates
+
+    @property
+    def missing_covariates(self) -> list[str]:
+        """Covariates of the settings of which no bar came so far."""
+        return self._panel.missing_covariates
+
     def observe(self, bars: Sequence[Bar], regimes: Sequence[Regime] | None = None) -> None:
         """Take in bars closing at one instant, each series at most once, and make a new forecast for each.
 

@@ -110,6 +110,11 @@ class Panel:
         """The row of each bar's series, −1 where it was never seen."""
         return [self._row_of.get((bar.symbol, bar.interval), -1) for bar in bars]
 
+    @property
+    def missing_covariates(self) -> list[str]:
+        """Those of which no bar came so far."""
+        return self._covariates.missing()
+
     def ends_ns(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
         """When the newest bar of each row [n] ended."""
         return self._columns["end_ns"][index]

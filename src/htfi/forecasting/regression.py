@@ -116,11 +116,9 @@ _POOLED_NOISE_VAR, _POOLED_NOISE_BARS = 0.5, 20.0
 _RENEWAL_BARS = 5.0
 
 _SHAPE_HALF_LIFE_BARS = 3000.0  # the size follows the market, the shape hardly changes
-_SIZE_BARS = (
-    250.0  # the size follows the last year, or as many outcomes of a longer horizon as do not overlap
-)
-_MIN_SIZE_SPANS = 23.0
-_SIZE_PRIOR_BARS = 50.0
+_SIZE_BARS = 250.0
+_MIN_SIZE_SPANS = 46.0  # outcomes that do not overlap, of a longer horizon
+_SIZE_PRIOR_BARS = 100.0
 _BIN, _NUM_SIDE = 0.05, 240  # sizes: bins reach to twelve of them
 _GAUSSIAN_SIZES = 1.2533141373155003  # standard deviations of a Gaussian in its mean absolute values
 _SHAPE_PRIOR_BARS = 50.0
@@ -201,8 +199,9 @@ class PooledRegression:
 class PooledShape:
     """The distribution of outcomes in units of scale and size, counted over all series of a group.
 
-    A series' size is the mean |outcome| / scale of its last 250 bars (500 at 22 bars), drawn to the group's. The median is the group's
-    as well, as far as its outcomes can be distinguished from luck: what is common to all series is seldom read off one.
+    A series' size is the mean |outcome| / scale of its last 250 bars, or 46 spans of a longer horizon, drawn to the
+    group's. The median is the group's as well, as far as its outcomes can be distinguished from luck: what is common to
+    all series is seldom read off one.
     """
 
     def __init__(self, config: ForecastConfig) -> None:

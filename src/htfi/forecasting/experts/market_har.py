@@ -51,8 +51,8 @@ _MARKET = slice(len(_OWN_PRIOR), len(_OWN_PRIOR) + len(_MARKET_PRIOR))
 _NUM_MARKET_FEATURES = len(_MARKET_PRIOR) + 1  # and its volume
 _RECURRING = slice(_MARKET.stop, _MARKET.stop + NUM_RECURRENCE_FEATURES)
 _WITHIN = slice(_RECURRING.stop, _RECURRING.stop + 2)
-_COMMON = _WITHIN.stop
-_COVARIATES = slice(_COMMON + 1, None)
+COMMON = _WITHIN.stop
+_COVARIATES = slice(COMMON + 1, None)
 _SHOCK = 3  # its place in what a series tells
 _LOADING_GAIN = 0.01
 _COMMON_VARIANCE = 0.3  # of the common move in usual deviations, until it is known
@@ -223,7 +223,7 @@ class MarketHarExpert:
         if compiled.core is not None:
             names = ("group", "is_grown", "end_ns", "told", "loading")
             compiled.core.read_common_move(
-                group, after_ns, *(columns[name] for name in names), variances, bars.index, bars.group, x, _COMMON,
+                group, after_ns, *(columns[name] for name in names), variances, bars.index, bars.group, x, COMMON,
                 _SHOCK, _MIN_MARKET_SERIES, _LOADING_GAIN, _MIN_COMMON_VARIANCE,
             )  # fmt: skip
             return
@@ -236,7 +236,7 @@ class MarketHarExpert:
         move = moved / max(total, _MIN_COMMON_VARIANCE)
         variances[group] += _LOADING_GAIN * (move * move - variances[group])
         of_group = bars.group == group
-        x[of_group, _COMMON] = abs(move)
+        x[of_group, COMMON] = abs(move)
         grown = bars.index[of_group & (columns["is_grown"][bars.index] > 0)]
         loading = columns["loading"][grown]
         target = columns["told"][grown, _SHOCK] * move / max(float(variances[group]), _MIN_COMMON_VARIANCE)
