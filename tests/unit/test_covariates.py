@@ -29,7 +29,7 @@ def fear(day: int, top: float = 40.0) -> float:
 
 
 def test_regressor_is_the_log_variance_above_its_slow_mean_and_none_for_the_covariate_itself():
-    panel = Panel(HORIZONS, 5.0, ("VIX/1d",))
+    panel, batch = Panel(HORIZONS, 5.0, ("VIX/1d",)), None
     for day in range(60):
         batch = panel.enter([bar("A", day, 100.0 + day), bar("VIX", day, fear(day))])
     level = 2.0 * math.log(20.0) + max(1 / 60, 0.005) * 2.0 * math.log(2.0)
@@ -54,7 +54,7 @@ def test_covariate_counts_once_its_level_is_known_and_while_it_is_recent(
 
 def test_covariate_that_comes_after_a_bar_does_not_reach_it():
     """Known from its own bar on: what a later VIX says, an earlier forecast cannot depend on."""
-    found = []
+    found: list[tuple[float, float]] = []
     for top in (20.0, 80.0):
         panel = Panel(HORIZONS, 5.0, ("VIX/1d",))
         for day in range(59):

@@ -76,7 +76,7 @@ def test_drift_of_half_a_deviation_adds_less_than_a_fifth():
 
 
 def test_bar_without_a_range_has_the_variance_of_its_move():
-    panel = Panel((1,), 5.0)
+    panel, batch = Panel((1,), 5.0), None
     for day, close in enumerate((100.0, 101.0, 99.5)):
         end_ns = (day + 1) * NS_PER_DAY
         batch = panel.enter(
