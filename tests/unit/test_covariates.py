@@ -52,6 +52,25 @@ def test_covariate_counts_once_its_level_is_known_and_while_it_is_recent(
     assert (batch.covariates[0, 0] > 0.1) == is_used
 
 
+@pytest.mark.parametrize("symbol", ["VIX", "^VIX", ".VIX", "$VIX"])
+def test_an_index_is_known_by_the_marks_of_its_sources(symbol: str):
+    panel, batch = Panel(HORIZONS, 5.0, ("VIX/1d",)), None
+    for day in range(30):
+        batch = panel.enter([bar("A", day, 100.0 + day), bar(symbol, day, 20.0 + day)])
+    assert batch is not None
+    assert batch.covariates[0, 0] > 0.5
+    assert panel.missing_covariates == []
+
+
+def test_another_index_of_like_name_is_no_covariate_and_is_said_to_be_missing():
+    panel, batch = Panel(HORIZONS, 5.0, ("VIX/1d",)), None
+    for day in range(30):
+        batch = panel.enter([bar("A", day, 100.0 + day), bar("VIXM", day, 20.0 + day)])
+    assert batch is not None
+    assert (batch.covariates == 0.0).all()
+    assert panel.missing_covariates == ["VIX/1d"]
+
+
 def test_covariate_that_comes_after_a_bar_does_not_reach_it():
     """Known from its own bar on: what a later VIX says, an earlier forecast cannot depend on."""
     found: list[tuple[float, float]] = []

@@ -80,7 +80,7 @@ def test_bar_without_a_range_has_the_variance_of_its_move():
     for day, close in enumerate((100.0, 101.0, 99.5)):
         end_ns = (day + 1) * NS_PER_DAY
         batch = panel.enter(
-            [Bar(end_ns, end_ns, "t", 1, "A", "1d", end_ns - NS_PER_DAY, end_ns, *[close] * 4)]
+            [Bar(end_ns, end_ns, "t", 1, "A", "1d", end_ns - NS_PER_DAY, end_ns, close, close, close, close)]
         )
     assert batch is not None
     np.testing.assert_array_equal(batch.within_log_variance, batch.log_variance)

@@ -12,6 +12,7 @@ from htfi.forecasting.columns import SeriesColumns
 
 Array = NDArray[np.float64]
 
+_INDEX_MARKS = "^.$"
 _LEVEL_GAIN = 0.005
 _MIN_BARS = 22  # before that its usual level is not known
 _RECENT_NS = 7 * NS_PER_DAY  # an older value says nothing of today
@@ -40,9 +41,10 @@ class Covariates:
         ]
 
     def register(self, name: str, row: int) -> None:
-        """A series has this row."""
-        if name in self._names:
-            self._rows[self._names.index(name)] = row
+        """A series has this row. `^VIX`, `.VIX` and `$VIX` are the VIX as sources mark it; the first to come counts."""
+        for c, wanted in enumerate(self._names):
+            if self._rows[c] < 0 and name.lstrip(_INDEX_MARKS) == wanted.lstrip(_INDEX_MARKS):
+                self._rows[c] = row
 
     def read(self, index: NDArray[np.intp], ends_ns: NDArray[np.int64], log_closes: Array) -> Array:
         """Regressors [n, C] of the bars of rows `index` [n], rising, which end at `ends_ns` [n]: 0 where a covariate
@@ -79,4 +81,6 @@ class Covariates:
                 f"saved forecasts have the covariates {list(state['names'])}, not {list(self._names)}: start again"
             )
         self._columns.restore(state["columns"])
-        self._rows = np.array([row_of_name.get(name, -1) for name in self._names], np.intp)
+        self._rows[:] = -1
+        for name, row in row_of_name.items():
+            self.register(name, row)
