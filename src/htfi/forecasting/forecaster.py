@@ -20,13 +20,14 @@ from htfi.forecasting.opinions import OpinionTracker
 from htfi.forecasting.panel import BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.scores import Scoreboard, ScoreRow
+from htfi.forecasting.splits import SplitFound
 from htfi.forecasting.tilts import VERSION as NARRATOR_VERSION
 from htfi.forecasting.tilts import Opinion
 from htfi.forecasting.track_record import TrackRecordRow
 
 Array = NDArray[np.float64]
 
-VERSION = "2"
+VERSION = "3"
 FUSED = "fused"
 NARRATOR = "narrator"  # not an expert: the effect of news on the mix
 # Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
@@ -83,6 +84,11 @@ class Forecaster:
     def series(self) -> list[str]:
         """Every series that was observed."""
         return list(self._panel.names)
+
+    @property
+    def splits(self) -> Sequence[SplitFound]:
+        """Splits that prices were not adjusted for, found since the start."""
+        return self._panel.splits
 
     def observe(self, bars: Sequence[Bar], regimes: Sequence[Regime] | None = None) -> None:
         """Take in bars closing at one instant, each series at most once, and make a new forecast for each.

@@ -1,6 +1,6 @@
 """The rows of all series in the arrays, and one instant's bars as columns.
 
-Owns the rules on what may enter a volatility: session gaps, outliers, flat and impossible prices.
+Owns the rules on what may enter a volatility: session gaps, splits, outliers, flat and impossible prices.
 """
 
 import math
@@ -20,6 +20,7 @@ from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY, parse_duration
 from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
+from htfi.forecasting.splits import MAX_LISTED, SplitFound, find_splits, split_of
 
 Array = NDArray[np.float64]
 Rows = slice | NDArray[np.intp]  # a slice where rows are neighbours: reading is then a view, not a copy
@@ -75,6 +76,7 @@ class Panel:
         self._row_of_name: dict[str, int] = {}
         self.names: list[str] = []  # the id of each series, by row
         self.intervals: list[str] = []  # by row
+        self.splits: list[SplitFound] = []  # that prices were not adjusted for, since the start
         self._group_of: dict[str, int] = {}
         self._group_sizes: dict[int, int] = {}
         self._columns = SeriesColumns()
@@ -130,6 +132,7 @@ class Panel:
         if len(set(index.tolist())) < len(index):
             raise InvalidInput("two bars of one series close at one instant: give each its own instant")
         usable, rows = [bars[place] for place in kept], as_rows(index)
+        self._undo_splits(usable, index)
         age, starts_ns, ends_ns, volume, moves, ranges = self._read(usable, rows, index)
         measured = self._measure(rows, index, age, moves, ranges)
         return BarBatch(
@@ -143,6 +146,24 @@ class Panel:
             group=self._columns["group"][rows].copy(),
             volume=volume,
         )
+
+    def _undo_splits(self, bars: list[Bar], index: NDArray[np.intp]) -> None:
+        """Restate the last close of a series whose prices are not adjusted for a split that comes with its new bar.
+
+        Within a day prices are not looked at: a session's first return counts from its own open.
+        """
+        columns = self._columns
+        whole = np.flatnonzero(columns["gap_ns"][index] == _NO_LENGTH)
+        if not len(whole):
+            return
+        rows, bars = index[whole], [bars[place] for place in whole.tolist()]
+        usual = np.sqrt(columns["usual_var"][rows])
+        for place, log_ratio in find_splits(
+            bars, columns["log_close"][rows], usual, columns["num_bars"][rows]
+        ):
+            columns["log_close"][rows[place]] -= log_ratio
+            if len(self.splits) < MAX_LISTED:
+                self.splits.append(split_of(bars[place], log_ratio))
 
     def _read(self, bars: list[Bar], rows: Rows, index: NDArray[np.intp]) -> tuple[NDArray[Any], ...]:
         """Ages, starts and ends in nanoseconds, volumes, moves and ranges [n] of bars ordered by row."""
