@@ -64,7 +64,7 @@ def parse_expression(source: str) -> Expression:
         raise InvalidInput(f"an expression of {len(source)} characters; the maximum is {MAX_CHARS}")
     if not source.isprintable():
         raise InvalidInput("an expression is one line of printable characters")
-    parser = _Parser(source)
+    parser = _ExpressionReader(source)
     root = parser.whole()
     leaves = list(_leaves(root))
     joins = any(leaf.what == "text" for leaf in leaves)
@@ -74,7 +74,7 @@ def parse_expression(source: str) -> Expression:
     return Expression(source, root, tuple(columns), joins)
 
 
-class _Parser:
+class _ExpressionReader:
     def __init__(self, source: str) -> None:
         self._source = source
         self._tokens = list(self._tokenised())

@@ -31,14 +31,14 @@ _FIGURE = re.compile(
 )
 
 
-class Figure(NamedTuple):
+class WrittenFigure(NamedTuple):
     """A value in whole units (225K is 225,000; 0.3% is 0.3), and the unit as it was written: '%', 'K', … or ''."""
 
     value: float
     unit: str
 
 
-def read_figure(cell: Any) -> Figure | None:
+def read_figure(cell: Any) -> WrittenFigure | None:
     """The figure in a cell; None where it is empty or holds votes.
 
     Signs of comparison ('<0.25%') are passed over; of 'a|b' (a bond's yield and its cover) the first is taken; '0,3' is
@@ -80,7 +80,7 @@ def _number(match: re.Match[str], text: str) -> float:
     return float((match["comma"] or match["plain"]).replace(",", "."))
 
 
-def _bounded(value: float, unit: str, text: str) -> Figure:
+def _bounded(value: float, unit: str, text: str) -> WrittenFigure:
     if not abs(value) <= MAX_FIGURE:
         raise InvalidInput(f"'{text[:MAX_CHARS]}' is larger than {MAX_FIGURE:g}")
-    return Figure(value, unit)
+    return WrittenFigure(value, unit)

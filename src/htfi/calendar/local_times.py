@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import InvalidInput, MissingZone
 from htfi.domain.time import NS_PER_S, parse_timestamp, to_ns
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap]m)?", re.IGNORECASE)
@@ -59,7 +59,7 @@ def event_time(value: Any, clock: Any, zone: ZoneInfo | None, time_format: str =
     if moment.tzinfo is not None:
         return to_ns(moment), True
     if zone is None:
-        raise InvalidInput(
+        raise MissingZone(
             f"'{_shown(value)}' has no zone: state zone = \"America/New_York\", or UTC, or write its offset"
         )
     return wall_clock_ns(moment, zone, f"'{moment.isoformat(' ', 'minutes')}'"), True

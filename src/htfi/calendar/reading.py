@@ -15,10 +15,10 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from htfi.calendar.columns import CalendarColumns, CalendarSource, find_columns
-from htfi.calendar.figures import Figure, read_figure
+from htfi.calendar.figures import WrittenFigure, read_figure
 from htfi.calendar.local_times import event_time, open_zone
 from htfi.calendar.recognition import currency_of_country, event_kind
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import InvalidInput, MissingZone
 from htfi.domain.scheduled_event import ScheduledEvent
 
 MAX_ROWS = 500_000
@@ -85,6 +85,8 @@ def read_events(
             raise InvalidInput(f"{where}: more than {MAX_ROWS:,} rows")
         try:
             line = _read_line(row, columns, source, zone, place, reading.faults)
+        except MissingZone as error:  # of one row as of all
+            raise InvalidInput(f"{where}, {place}: {error}") from error
         except InvalidInput as error:
             reading.faults.append(RowFault(place, str(error), refused=True))
             continue
@@ -148,7 +150,7 @@ def _figures(
     row: Row, columns: CalendarColumns, place: str, faults: list[RowFault]
 ) -> dict[str, float | None]:
     """Actual, forecast and previous. One that cannot be read is left out, and so is what has another unit than it."""
-    found: dict[str, Figure | None] = {}
+    found: dict[str, WrittenFigure | None] = {}
     written: set[str] = set()  # as a text, whose unit tells how large it is
     for name in ("actual", "forecast", "previous"):
         try:
@@ -176,7 +178,7 @@ def _figures(
     return {name: None if figure is None else figure.value for name, figure in found.items()}
 
 
-def _differ(one: Figure, other: Figure) -> bool:
+def _differ(one: WrittenFigure, other: WrittenFigure) -> bool:
     """Whether the sizes of two figures cannot be compared: '225' and '200K', but not 0 and '200K'."""
     sizes = {figure.unit.replace("%", "") for figure in (one, other)}
     return "" in sizes and len(sizes) > 1 and one.value != 0.0 and other.value != 0.0

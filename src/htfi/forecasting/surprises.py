@@ -21,7 +21,7 @@ MEDIAN_TO_DEVIATION = 1.4826  # of a normal variable: the standard deviation ove
 _ZERO_SHARE = 0.25  # of the mean size that the scale is at least, where most surprises are nil
 
 
-class Surprise(NamedTuple):
+class ReleaseSurprise(NamedTuple):
     """A surprise, from when it may be used; `size` in usual sizes, positive where the figure came in higher."""
 
     event: ScheduledEvent
@@ -92,7 +92,7 @@ def known_ns(event: ScheduledEvent) -> int:
     return max(event.actual_known_ns, event.time_ns)
 
 
-def surprises(events: Iterable[ScheduledEvent]) -> Iterator[Surprise]:
+def surprises(events: Iterable[ScheduledEvent]) -> Iterator[ReleaseSurprise]:
     """The surprises of a calendar in the order in which they became known; those of one instant see none of another's.
 
     `previous` is not read: calendars state it as revised in the very release.
@@ -107,4 +107,4 @@ def surprises(events: Iterable[ScheduledEvent]) -> Iterator[Surprise]:
         waiting.append(event)
         size = scales.surprise(event)
         if size is not None:
-            yield Surprise(event, known_ns(event), size)
+            yield ReleaseSurprise(event, known_ns(event), size)

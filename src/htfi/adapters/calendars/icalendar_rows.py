@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
+from importlib import import_module
 from typing import Any, cast
 
 from htfi.adapters.calendars.rows import CalendarTable
@@ -22,10 +23,9 @@ def icalendar_rows(data: bytes, path: str) -> CalendarTable:
     Raises: InvalidInput, MissingExtra.
     """
     require_extra("a calendar in iCalendar form", "calendars", "icalendar")
-    from icalendar import Calendar
-
+    reader: Any = import_module("icalendar").Calendar  # whose types are not complete
     try:
-        components = list(Calendar.from_ical(data.decode("utf-8-sig")).walk("VEVENT"))
+        components: list[Any] = list(reader.from_ical(data.decode("utf-8-sig")).walk("VEVENT"))
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise InvalidInput(
             f"calendar {path}: not valid iCalendar: {' '.join(str(error).split())[:120]}"
