@@ -20,7 +20,6 @@ from htfi.forecasting.opinions import OpinionTracker
 from htfi.forecasting.panel import BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.scores import Scoreboard, ScoreRow
-from htfi.forecasting.splits import SplitFound
 from htfi.forecasting.tilts import VERSION as NARRATOR_VERSION
 from htfi.forecasting.tilts import Opinion
 from htfi.forecasting.track_record import TrackRecordRow
@@ -86,9 +85,10 @@ class Forecaster:
         return list(self._panel.names)
 
     @property
-    def splits(self) -> Sequence[SplitFound]:
-        """Splits that prices were not adjusted for, found since the start."""
-        return self._panel.splits
+    def price_faults(self) -> list[str]:
+        """One line for each split that prices were not adjusted for and each series that seems renamed, since the
+        start."""
+        return [str(one) for one in (*self._panel.splits, *self._panel.renames)]
 
     def observe(self, bars: Sequence[Bar], regimes: Sequence[Regime] | None = None) -> None:
         """Take in bars closing at one instant, each series at most once, and make a new forecast for each.

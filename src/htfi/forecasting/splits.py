@@ -5,6 +5,7 @@ the market stands still. Ratios below two are left out: falls by a third after r
 beyond ten usual deviations is cut before it reaches a volatility in any case.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ Array = NDArray[np.float64]
 RATIOS = (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 25.0, 30.0, 50.0, 100.0)
 MIN_BARS = 20
 MAX_LISTED = 1_000
+_TINY = 1e-300
 _CANDIDATE = 0.6  # log move of the open below which nothing is looked at
 _LEAST_APART, _MOST_APART = 0.02, 0.06  # from a ratio in log, or two usual deviations between
 _LEAST_RANGE, _MOST_RANGE = 0.04, 0.15  # of the bar itself in log, or three usual deviations between
@@ -48,27 +50,31 @@ class SplitFound:
 
 
 def find_splits(
-    bars: Sequence[Bar], last_log_close: Array, usual: Array, age: NDArray[np.int64]
+    bars: Sequence[Bar], last_log_close: Array, usual_variance: Array, age: NDArray[np.int64]
 ) -> list[tuple[int, float]]:
-    """The places of bars that open after a split, and its log ratio; `last_log_close`, `usual` and `age` are [n].
+    """The places of bars that open after a split, and its log ratio; `last_log_close`, `usual_variance` of a return
+    and `age` are [n].
 
-    `usual` is the usual deviation of a return. Bars before the 20th of a series are not looked at.
+    Bars before the 20th of a series are not looked at.
     """
     opens = np.array([bar.open for bar in bars], np.float64)
-    fine = (opens > 0.0) & np.isfinite(opens) & np.isfinite(last_log_close)
-    rough = np.where(fine, np.log(np.where(fine, opens, 1.0)) - last_log_close, 0.0)
-    candidates = np.flatnonzero((np.abs(rough) > _CANDIDATE) & (age >= MIN_BARS))
+    rough = np.log(np.maximum(opens, _TINY)) - last_log_close  # NaN where there is no close or no open
+    candidates = np.flatnonzero(np.abs(rough) > _CANDIDATE)
     if not len(candidates):
         return []
+    candidates = candidates[(age[candidates] >= MIN_BARS) & np.isfinite(rough[candidates])]
+    fine = opens > _TINY
     closes = np.array([bar.close for bar in bars], np.float64)
     moves = exact.log(closes) - np.where(np.isfinite(last_log_close), last_log_close, exact.log(closes))
     jumps = exact.log(np.where(fine, opens, 1.0)) - last_log_close
     found: list[tuple[int, float]] = []
-    for place in candidates.tolist():
-        ratio = _nearest_ratio(float(jumps[place]), float(usual[place]))
+    places: list[int] = candidates.tolist()
+    for place in places:
+        usual = math.sqrt(usual_variance[place])
+        ratio = _nearest_ratio(float(jumps[place]), usual)
         others = np.delete(np.abs(moves), candidates)
         is_crash = len(others) >= _MIN_OTHERS and float(np.median(others)) > _MARKET_MOVE
-        if ratio and not is_crash and _is_ordinary(bars[place], float(usual[place])):
+        if ratio and not is_crash and _is_ordinary(bars[place], usual):
             found.append((place, ratio))
     return found
 
