@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 _LONGEST_PAUSE_NS = (
     5 * NS_PER_DAY
 )  # a weekend and holidays between the last bar of one and the first of the other
-_LEAST_APART, _MOST_APART = 0.01, 0.04  # in log, or two usual deviations between
+_MIN_APART, _MAX_APART = 0.01, 0.04  # in log, or two usual deviations between
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def find_predecessor(
         return -1
     pause_ns = bar.end_ns - ends_ns
     apart = np.abs(np.log(bar.open) - log_closes)
-    limit = np.clip(2.0 * np.sqrt(usual_variance), _LEAST_APART, _MOST_APART)
+    limit = np.clip(2.0 * np.sqrt(usual_variance), _MIN_APART, _MAX_APART)
     near = eligible & (pause_ns > 0) & (pause_ns <= _LONGEST_PAUSE_NS) & (apart <= limit)
     found = np.flatnonzero(near)
     return int(found[apart[found].argmin()]) if len(found) else -1

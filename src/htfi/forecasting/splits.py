@@ -23,8 +23,8 @@ MIN_BARS = 20
 MAX_LISTED = 1_000
 _TINY = 1e-300
 _CANDIDATE = 0.6  # log move of the open below which nothing is looked at
-_LEAST_APART, _MOST_APART = 0.02, 0.06  # from a ratio in log, or two usual deviations between
-_LEAST_RANGE, _MOST_RANGE = 0.04, 0.15  # of the bar itself in log, or three usual deviations between
+_MIN_APART, _MAX_APART = 0.02, 0.06  # from a ratio in log, or two usual deviations between
+_MIN_RANGE, _MAX_RANGE = 0.04, 0.15  # of the bar itself in log, or three usual deviations between
 _MARKET_MOVE = 0.05  # median of the other series' moves at the instant; more is a crash, not a split
 _MIN_OTHERS = 3
 _LOG_RATIOS = exact.log(np.array(RATIOS))
@@ -83,7 +83,7 @@ def _nearest_ratio(jump: float, usual: float) -> float:
     """The log ratio of the split that a jump of the log open is as good as equal to; 0 for none."""
     apart = np.abs(_LOG_RATIOS - abs(jump))
     nearest = int(apart.argmin())
-    if float(apart[nearest]) > min(max(2.0 * usual, _LEAST_APART), _MOST_APART):
+    if float(apart[nearest]) > min(max(2.0 * usual, _MIN_APART), _MAX_APART):
         return 0.0
     return float(_LOG_RATIOS[nearest]) * (1.0 if jump < 0.0 else -1.0)
 
@@ -94,7 +94,7 @@ def _is_ordinary(bar: Bar, usual: float) -> bool:
     if not 0.0 < low <= high:
         return False
     logs = exact.log(np.array([low, high]))
-    return float(logs[1] - logs[0]) <= min(max(3.0 * usual, _LEAST_RANGE), _MOST_RANGE)
+    return float(logs[1] - logs[0]) <= min(max(3.0 * usual, _MIN_RANGE), _MAX_RANGE)
 
 
 def split_of(bar: Bar, log_ratio: float) -> SplitFound:

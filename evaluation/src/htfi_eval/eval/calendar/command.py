@@ -71,8 +71,8 @@ def command(
     events = staged_events(folder)
     plain = score_next_bars(prices, config, progress=ProgressLine("without the calendar"))
     assert plain is not None  # only a forecaster with a calendar can lack one
-    told = score_next_bars(prices, config, events, ProgressLine("with the calendar"))
-    evaluation = judge(prices, events, plain, told, quick=quick)
+    informed = score_next_bars(prices, config, events, ProgressLine("with the calendar"))
+    evaluation = judge(prices, events, plain, informed, quick=quick)
     vendors = {file: recognised_share(staged_events(folder, file)) for file in (FIRST_VENDOR, SECOND_VENDOR)}
     evaluation.metrics["recognised"] = min(share for share, _ in vendors.values())
     evaluation.notes += [
@@ -90,15 +90,15 @@ def judge(
     prices: Prices,
     events: Sequence[ScheduledEvent],
     plain: NextBarScores,
-    told: NextBarScores | None,
+    informed: NextBarScores | None,
     *,
     quick: bool = False,
 ) -> Evaluation:
-    """Rows by kind of bar, and the figures; without `told` the forecaster takes no calendar and gains nothing."""
+    """Rows by kind of bar, and the figures; without `informed` the forecaster takes no calendar and gains nothing."""
     notes = [*prices.notes, "high impact is the vendor's label of today; bars are judged from a year in"]
-    if told is None:
+    if informed is None:
         notes.append("this forecaster takes no calendar: both forecasts are the same")
-    with_it = told or plain
+    with_it = informed or plain
     begin, _ = first_scored(prices, None)
     since = (np.arange(len(prices.ends_ns)) >= begin)[:, None]
     recent = since & (prices.ends_ns >= np.datetime64(GAIN_FROM, "ns").astype(np.int64))[:, None]
