@@ -94,6 +94,13 @@ def test_a_file_that_is_missing_is_named_whichever_process_reads_it(tmp_path: Pa
     assert "nowhere.csv" in done.stderr
 
 
+def test_an_evaluation_of_the_calendar_without_staged_data_says_so_in_one_line(tmp_path: Path) -> None:
+    done = _process("calendar", "--data", str(tmp_path), cwd=tmp_path)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "name it with --data" in done.stderr.splitlines()[-1]
+
+
 def test_volatility_of_an_own_file_stands_beside_har(tmp_path: Path, htfi: Callable[..., str]) -> None:
     file, figures = _panel(tmp_path / "mine.csv"), tmp_path / "out.json"
     htfi("eval", "volatility", str(file), "--fast", "--json", str(figures))

@@ -1,7 +1,10 @@
 """`htfi eval calendar`: forecasts of hourly bars that hold a high-impact release, with and without the calendar."""
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.scheduled_event import ScheduledEvent
+from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.cells import ratios_by_cell, shares_by_cell
 from htfi.wiring.settings import load_settings
 from htfi_eval.commands import ProgressLine, data_option, output_options
@@ -69,9 +73,7 @@ def command(
     if quick:
         prices = prices.cut(prices.symbols[::3][:QUICK_SYMBOLS], *QUICK_SPAN)
     events = staged_events(folder)
-    plain = score_next_bars(prices, config, progress=ProgressLine("without the calendar"))
-    assert plain is not None  # only a forecaster with a calendar can lack one
-    informed = score_next_bars(prices, config, events, ProgressLine("with the calendar"))
+    plain, informed = _both_walks(prices, config, events)
     evaluation = judge(prices, events, plain, informed, quick=quick)
     vendors = {file: recognised_share(staged_events(folder, file)) for file in (FIRST_VENDOR, SECOND_VENDOR)}
     evaluation.metrics["recognised"] = min(share for share, _ in vendors.values())
@@ -84,6 +86,27 @@ def command(
     num = record_trial("calendar", digest, {"forecasting": asdict(config)}, scores, folder=trials)
     evaluation.notes.append(f"{num:,} configurations have been evaluated so far, this one included")
     write_outputs(evaluation, json_file=json_file, html_file=html_file)
+
+
+def _both_walks(
+    prices: Prices, config: ForecastConfig, events: Sequence[ScheduledEvent]
+) -> tuple[NextBarScores, NextBarScores | None]:
+    """Without and with the calendar, at once where there are two processors."""
+    if (os.cpu_count() or 1) < 2:
+        plain, informed = _walk(prices, config), _walk(prices, config, events)
+    else:
+        with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+            waiting = pool.submit(_walk, prices, config), pool.submit(_walk, prices, config, events)
+            plain, informed = (walk.result() for walk in waiting)
+    assert plain is not None  # only a forecaster with a calendar can lack one
+    return plain, informed
+
+
+def _walk(
+    prices: Prices, config: ForecastConfig, events: Sequence[ScheduledEvent] = ()
+) -> NextBarScores | None:
+    line = ProgressLine("with the calendar" if events else "without the calendar")
+    return score_next_bars(prices, config, events, line)
 
 
 def judge(
