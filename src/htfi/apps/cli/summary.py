@@ -15,7 +15,8 @@ from htfi.apps.display.tables import hanging_lines, has_width
 from htfi.domain.counts import counted
 from htfi.domain.decision import Regime, Rung
 from htfi.domain.generation import SpeculationStats
-from htfi.forecasting.scores import ScoreRow
+from htfi.forecasting.kinds import KindChoice
+from htfi.forecasting.scores import ScoreRow, beside_best
 from htfi.forecasting.track_record import TrackRecordRow
 from htfi.governance.checkpoints.state import FINAL_PHASES, CheckpointPhase
 from htfi.governance.control.state import bundle_words, held_words
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 BASELINE = "random_walk"
 _INDENT, _MIN_NAME = 12, 20
 _GROUP_WIDTH, _NARROW_GROUP_WIDTH = 28, 17
+_MAX_RETURNING = 3
 _COVERAGE = (0.88, 0.92)  # what an honest 90% band is expected to hold
 _BETTER, _WORSE = REGIME_STYLE[Regime.NORMAL], REGIME_STYLE[Regime.STRESSED]
 
@@ -63,6 +65,8 @@ class RunTotals:
     bundle: str = ""  # which policy bundle is in force; empty where nothing is governed
     held: str = ""  # what is stopped and which breakers are not closed
     refused: Sequence[str] = ()  # a line on each source whose every row was quarantined
+    choices: Sequence[KindChoice] = ()  # of experts, by kind of series
+    returning: Sequence[str] = ()  # series that return to a level
     orders: str = ""  # orders, fills and the result of a run that trades
 
 
@@ -90,6 +94,8 @@ def print_summary(
         speculation=run.loop.components.views.speculation_stats,
         nodes=nodes,
         narrators=run.loop.components.forecaster.track_records(),
+        choices=run.loop.components.forecaster.choices,
+        returning=run.loop.components.forecaster.returning,
         num_deepened=recorder.num_amended - preparing.num_verified if nodes is None else 0,
         prepared=preparing.prefetcher.stats,
         num_verified=preparing.num_verified,
@@ -160,7 +166,9 @@ def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None, w
         return
     if wide:
         line.append(f"{row.crps:>11.5f}")
-    if baseline is None or baseline.crps <= 0:
+    if (
+        baseline is None or baseline.crps <= 0 or baseline.num != row.num
+    ):  # of other forecasts no ratio means much
         line.append(f"{'–':>9}", MUTED)
     else:
         ratio = row.crps / baseline.crps
@@ -168,6 +176,41 @@ def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None, w
         line.append(f"{ratio:>9.3f}", style)
     honest = _COVERAGE[0] <= row.coverage90 <= _COVERAGE[1]
     line.append(f"{row.coverage90:>8.1%}", "" if honest else _WORSE)
+
+
+def words_beside_best(scores: Sequence[ScoreRow]) -> str:
+    """The fused forecast's CRPS over that of the expert that turned out best, on the same forecasts, by horizon."""
+    parts: list[str] = []
+    for horizon in sorted({row.horizon for row in scores}):
+        ratio, name = beside_best(scores, horizon)
+        if name:
+            parts.append(f"{ratio:.4f} of {name.replace('_', ' ')}'s {counted(horizon, 'bar')} ahead")
+    return ", ".join(parts)
+
+
+def _choice_lines(totals: RunTotals) -> list[tuple[str, str]]:
+    """Which experts all series have, which only some kinds, and why."""
+    if not totals.choices:
+        return []
+    shared = [
+        name for name in totals.choices[0].experts if all(name in one.experts for one in totals.choices)
+    ]
+    parts = ", ".join(shared) + " for all"
+    more: dict[tuple[str, ...], list[str]] = {}
+    for choice in totals.choices:
+        others = tuple(name for name in choice.experts if name not in shared)
+        kind = f"{counted(choice.num_series, 'series', 'series')} {choice.why} ({printable(choice.example)})"
+        more.setdefault(others, []).append(kind)
+    for others, kinds in more.items():
+        if others:
+            parts += f"; {', '.join(others)} for " + " and ".join(kinds)
+    lines = [("experts", parts.replace("_", " "))]
+    if totals.returning:
+        names = ", ".join(printable(name) for name in totals.returning[:_MAX_RETURNING])
+        more_of_them = len(totals.returning) - _MAX_RETURNING
+        names += f" and {more_of_them:,} more" if more_of_them > 0 else ""
+        lines.append(("", f"moves back to their level are expected of {names}, whose prices have shown them"))
+    return lines
 
 
 def _speculation_lines(stats: SpeculationStats) -> str:
@@ -263,6 +306,10 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     if totals.num_resumed:
         done += f", {totals.num_resumed:,} of them in earlier starts"
     facts = [("done", f"{done}; {num_here:,} in {totals.elapsed_s:.1f} s, {rate:,.0f} per second")]
+    facts += _choice_lines(totals)
+    best = words_beside_best(totals.scores)
+    if best:
+        facts.append(("fused CRPS", best))
     if totals.num_withheld:
         facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
     if totals.bundle:

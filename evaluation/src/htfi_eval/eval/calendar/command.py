@@ -90,21 +90,16 @@ def command(
 
 def _both_walks(
     prices: Prices, config: ForecastConfig, events: Sequence[ScheduledEvent]
-) -> tuple[NextBarScores, NextBarScores | None]:
+) -> tuple[NextBarScores, NextBarScores]:
     """Without and with the calendar, at once where there are two processors."""
     if (os.cpu_count() or 1) < 2:
-        plain, informed = _walk(prices, config), _walk(prices, config, events)
-    else:
-        with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-            waiting = pool.submit(_walk, prices, config), pool.submit(_walk, prices, config, events)
-            plain, informed = (walk.result() for walk in waiting)
-    assert plain is not None  # only a forecaster with a calendar can lack one
-    return plain, informed
+        return _walk(prices, config), _walk(prices, config, events)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        waiting = pool.submit(_walk, prices, config), pool.submit(_walk, prices, config, events)
+        return waiting[0].result(), waiting[1].result()
 
 
-def _walk(
-    prices: Prices, config: ForecastConfig, events: Sequence[ScheduledEvent] = ()
-) -> NextBarScores | None:
+def _walk(prices: Prices, config: ForecastConfig, events: Sequence[ScheduledEvent] = ()) -> NextBarScores:
     line = ProgressLine("with the calendar" if events else "without the calendar")
     return score_next_bars(prices, config, events, line)
 
@@ -113,26 +108,23 @@ def judge(
     prices: Prices,
     events: Sequence[ScheduledEvent],
     plain: NextBarScores,
-    informed: NextBarScores | None,
+    informed: NextBarScores,
     *,
     quick: bool = False,
 ) -> Evaluation:
-    """Rows by kind of bar, and the figures; without `informed` the forecaster takes no calendar and gains nothing."""
+    """Rows by kind of bar, and the figures."""
     notes = [*prices.notes, "high impact is the vendor's label of today; bars are judged from a year in"]
-    if informed is None:
-        notes.append("this forecaster takes no calendar: both forecasts are the same")
-    with_it = informed or plain
     begin, _ = first_scored(prices, None)
     since = (np.arange(len(prices.ends_ns)) >= begin)[:, None]
     recent = since & (prices.ends_ns >= np.datetime64(GAIN_FROM, "ns").astype(np.int64))[:, None]
     rows: list[dict[str, Any]] = []
     for where, chosen in _groups(prices, events).items():
         cells = np.where(chosen & since, 0, -1)
-        held = shares_by_cell(with_it.held90, cells, 1, 1, 0.9)
+        held = shares_by_cell(informed.held90, cells, 1, 1, 0.9)
         if not held.num[0]:
             continue
         lasting = np.where(chosen & recent, 0, -1)
-        ratio = ratios_by_cell(with_it.crps, plain.crps, lasting, 1, 1)
+        ratio = ratios_by_cell(informed.crps, plain.crps, lasting, 1, 1)
         rows.append(
             {
                 "bars": where,
@@ -140,9 +132,9 @@ def judge(
                 "coverage 90": float(held.share[0]),
                 "95% interval": f"{held.low[0]:.3f}–{held.high[0]:.3f}",
                 "without": _share(plain.held90, cells),
-                "below q05": _share(with_it.below05, cells),
-                "below q01": _share(with_it.below01, cells),
-                "width": _mean_ratio(with_it.width, plain.width, cells),
+                "below q05": _share(informed.below05, cells),
+                "below q01": _share(informed.below01, cells),
+                "width": _mean_ratio(informed.width, plain.width, cells),
                 "CRPS gain": 1.0 - float(ratio.ratio[0]),
                 "gain, 95%": f"{1.0 - ratio.high[0]:+.4f} to {1.0 - ratio.low[0]:+.4f}",
             }
