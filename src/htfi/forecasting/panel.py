@@ -1,6 +1,6 @@
 """The rows of all series in the arrays, and one instant's bars as columns.
 
-Owns the rules on what may enter a volatility: session gaps, outliers, flat and impossible prices.
+Owns the rules on what may enter a volatility: session gaps, splits, outliers, flat and impossible prices.
 """
 
 import math
@@ -22,6 +22,8 @@ from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import DEFAULT_COVARIATES
 from htfi.forecasting.covariates import Covariates
+from htfi.forecasting.renames import RenameFound, find_predecessor
+from htfi.forecasting.splits import MAX_LISTED, SplitFound, find_splits, split_of
 
 Array = NDArray[np.float64]
 FactorsOfClosed = Callable[
@@ -89,6 +91,8 @@ class Panel:
         self._row_of_name: dict[str, int] = {}
         self.names: list[str] = []  # the id of each series, by row
         self.intervals: list[str] = []  # by row
+        self._starts: list[RenameFound] = []
+        self.splits: list[SplitFound] = []  # that prices were not adjusted for, since the start
         self._group_of: dict[str, int] = {}
         self._group_sizes: dict[int, int] = {}
         self._columns = SeriesColumns()
@@ -154,15 +158,20 @@ class Panel:
         kept = [place for place, bar in enumerate(bars) if 0.0 < bar.close < math.inf]
         if not kept:
             return None
+        fresh: list[int] = []
         if min(found) < 0:
             for place in kept:
                 if found[place] < 0:
                     found[place] = self._register(bars[place].symbol, bars[place].interval)
+                    fresh.append(place)
         kept.sort(key=found.__getitem__)
         index = np.array([found[place] for place in kept], np.intp)
         if len(set(index.tolist())) < len(index):
             raise InvalidInput("two bars of one series close at one instant: give each its own instant")
         usable, rows = [bars[place] for place in kept], as_rows(index)
+        self._undo_splits(usable, rows, index)
+        if fresh and len(fresh) < len(self):
+            self._note_predecessors([bars[place] for place in fresh], index)
         age, starts_ns, ends_ns, volume, moves, ranges, withins = self._read(usable, rows, index)
         known = factors(index, starts_ns, ends_ns) if factors is not None else None
         measured = self._measure(rows, index, age, moves, ranges, withins, known)
@@ -178,6 +187,43 @@ class Panel:
             volume=volume,
             covariates=self._covariates.read(index, ends_ns, self._columns["log_close"]),
         )
+
+    def _undo_splits(self, bars: list[Bar], rows: Rows, index: NDArray[np.intp]) -> None:
+        """Restate the last close of a series whose prices are not adjusted for a split that comes with its new bar.
+
+        Within a day prices are not looked at: a session's first return counts from its own open.
+        """
+        columns, age = self._columns, self._columns["num_bars"][rows]
+        found = find_splits(bars, columns["log_close"][rows], columns["usual_var"][rows], age)
+        for place, log_ratio in found:
+            if columns["gap_ns"][index[place]] != _NO_LENGTH:
+                continue
+            columns["log_close"][index[place]] -= log_ratio
+            if len(self.splits) < MAX_LISTED:
+                self.splits.append(split_of(bars[place], log_ratio))
+
+    def _note_predecessors(self, first_bars: list[Bar], index: NDArray[np.intp]) -> None:
+        """Note series without a bar now, at whose last price another begins; bars of a day or longer alone."""
+        columns, num = self._columns, len(self)
+        absent = np.ones(num, np.bool_)
+        absent[index] = False
+        for bar in first_bars:
+            row = self._row_of[bar.symbol, bar.interval]
+            if columns["gap_ns"][row] != _NO_LENGTH or len(self._starts) >= MAX_LISTED:
+                continue
+            same = columns["group"][:num] == columns["group"][row]
+            ends_ns: NDArray[np.int64] = columns["end_ns"][:num]
+            last, usual_variance = columns["log_close"][:num], columns["usual_var"][:num]
+            old = find_predecessor(bar, ends_ns, last, usual_variance, absent & same)
+            if old >= 0:
+                symbol, end_ns = list(self._row_of)[old][0], int(columns["end_ns"][old])
+                self._starts.append(RenameFound(symbol, bar.symbol, bar.interval, old, end_ns, bar.end_ns))
+
+    @property
+    def renames(self) -> list[RenameFound]:
+        """Series that ended where another began, as far as they have not come again."""
+        ends_ns = self._columns["end_ns"]
+        return [one for one in self._starts if int(ends_ns[one.old_row]) == one.old_end_ns]
 
     def _read(self, bars: list[Bar], rows: Rows, index: NDArray[np.intp]) -> tuple[NDArray[Any], ...]:
         """Ages, starts and ends in nanoseconds, volumes, moves, ranges, and those within the bar alone, [n] of bars
