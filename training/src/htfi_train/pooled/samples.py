@@ -1,7 +1,7 @@
 """Samples of the pooled learner: what was known when a bar closed, and the returns that followed."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,7 @@ def collect_samples(instants: Iterable[Sequence[Bar]], config: ForecastConfig) -
 
     So samples are of bars as an expert sees them: what is known of their variance is divided out.
     """
+    config = replace(config, experts=(PooledExpert.name,))
     horizons, seen = config.horizons, _Recorder(config)
     forecaster = Forecaster(config, [seen])
     for bars in instants:

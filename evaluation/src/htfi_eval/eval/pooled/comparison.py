@@ -65,6 +65,7 @@ def compare(
             f"{prices.name}: no forecast after the first fit has an outcome: give longer series"
         )
     plain = replace(config, experts=tuple(name for name in config.experts if name != POOLED))
+    with_it = replace(plain, experts=(*plain.experts, POOLED))
     peers = _benchmark(prices, config, begin)
     if foundation is not None:
         chosen = choose_points(measured, begin, config, seed, num_points, num_points)
@@ -72,7 +73,7 @@ def compare(
     experts = [*open_experts(plain, plain.foundation), PooledExpert(config, models)]
     found: list[WalkScores] = []
     for name, walk in (
-        (f"{prices.name} with pooled", Walk(prices, config, peers, experts)),
+        (f"{prices.name} with pooled", Walk(prices, with_it, peers, experts)),
         (f"{prices.name} without", Walk(prices, plain, _benchmark(prices, config, begin))),
     ):
         core = [one for one in walk.names if one != FOUNDATION]

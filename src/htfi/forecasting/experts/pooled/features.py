@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from htfi.domain import portable_math as exact
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.columns import SeriesColumns, distinct
-from htfi.forecasting.experts.market_har import NUM_RECURRENCE_FEATURES, QuarterlyRecurrence
+from htfi.forecasting.experts.quarterly_recurrence import NUM_RECURRENCE_FEATURES, QuarterlyRecurrence
 from htfi.forecasting.known_variance.coming_bars import DAY_SLOTS, SLOT_NS, week_slots
 from htfi.forecasting.panel import BarBatch
 from htfi.forecasting.regression import clamp_logs
