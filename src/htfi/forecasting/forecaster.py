@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from htfi.domain.decision import Forecast, Regime
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.events import Bar
+from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.forecasting import compiled, kinds
 from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
@@ -18,9 +19,11 @@ from htfi.forecasting.config import SESSION_GAP_BARS, USUAL_WINDOW_BARS, Forecas
 from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, stack_on_grid
 from htfi.forecasting.joint.history import JointHistory, NormalScores
 from htfi.forecasting.kinds_of_series import KindsOfSeries
+from htfi.forecasting.known_variance.event_effects import EventEffects
+from htfi.forecasting.known_variance.factor import KnownVariance
 from htfi.forecasting.mean_reversion import MeanReversion
 from htfi.forecasting.opinions import OpinionTracker
-from htfi.forecasting.panel import BarBatch, Panel, as_rows
+from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.scores import Scoreboard, ScoreRow
 from htfi.forecasting.tilts import VERSION as NARRATOR_VERSION
@@ -29,7 +32,7 @@ from htfi.forecasting.track_record import TrackRecordRow
 
 Array = NDArray[np.float64]
 
-VERSION = "3"
+VERSION = "4"
 FUSED = "fused"
 NARRATOR = "narrator"  # not an expert: the effect of news on the mix
 # Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
@@ -40,7 +43,10 @@ _NUM_REGIMES = 3
 class Forecaster:
     """Experts, their weights, and the forecasts that await their outcome."""
 
-    def __init__(self, config: ForecastConfig, experts: Sequence[Expert]) -> None:
+    def __init__(
+        self, config: ForecastConfig, experts: Sequence[Expert], events: Sequence[ScheduledEvent] = ()
+    ) -> None:
+        """`events` are what calendars state, in any order."""
         names = [expert.name for expert in experts]
         if not names or len(set(names)) < len(names) or {FUSED, NARRATOR} & set(names):
             raise InvalidInput(
@@ -53,6 +59,7 @@ class Forecaster:
         self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
         k, h, q = len(names), len(config.horizons), len(config.levels)
         self._panel = Panel(config.horizons, SESSION_GAP_BARS)
+        self._known = KnownVariance(config.horizons, SESSION_GAP_BARS, events)
         self._learning = CrpsAggregation(
             config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars, config.horizons,
             kinds.starting_weights(self._names, config.horizons),
@@ -73,7 +80,7 @@ class Forecaster:
         self._newest.declare("num", 0, np.int64)
         self._newest.grow(1)  # row 0 stands in for a series that was never seen
         # Ring buffers of what waits for its outcome, fused first; single precision suffices to score it.
-        self._pending_batch: tuple[BarBatch, BarBatch] | None = None  # as it was, and as experts see it
+        self._pending_batch: BarBatch | None = None
         self._pending = SeriesColumns()
         self._pending.declare("regime", np.zeros(config.horizons[-1]), np.int64)
         self._ring_names = [str(horizon) for horizon in config.horizons]
@@ -83,7 +90,7 @@ class Forecaster:
     @property
     def models(self) -> dict[str, str]:
         """Name and version of every part that shapes a forecast, for the record."""
-        return {FUSED: VERSION, NARRATOR: NARRATOR_VERSION} | {
+        return {FUSED: VERSION, NARRATOR: NARRATOR_VERSION, **self._known.models} | {
             expert.name: expert.version for expert in self._experts
         }
 
@@ -101,6 +108,11 @@ class Forecaster:
         return self.names_of(rows[self._reversion.returns(rows)])
 
     @property
+    def event_effects(self) -> EventEffects:
+        """What is learnt of scheduled events."""
+        return self._known.effects
+
+    @property
     def series(self) -> list[str]:
         """Every series that was observed."""
         return list(self._panel.names)
@@ -113,7 +125,7 @@ class Forecaster:
         """
         self.learn()
         known = len(self._panel)
-        batch = self._panel.enter(bars)
+        batch = self._panel.enter(bars, self._factors_of_closed)
         if len(self._panel) > known:
             self._grow(len(self._panel))
         if batch is None:
@@ -121,17 +133,19 @@ class Forecaster:
         if regimes is not None:
             self._enter_regimes(bars, regimes)
         self._kinds.classify(batch)
-        seen = self._less_expected(batch)
+        if self._reversion is not None and not self._kinds.are_intraday(batch.index).all():
+            self._reversion.update(batch, self._panel.paths_of(batch.index))
         for expert in self._needed_experts():
-            expert.update(seen)
+            expert.update(batch)
         self._renew(batch)
-        self._pending_batch = batch, seen
+        self._pending_batch = batch
 
-    def _less_expected(self, batch: BarBatch) -> BarBatch:
-        """The bars as experts see them: less the moves that were expected of series that return to a level."""
-        if self._reversion is None or self._kinds.are_intraday(batch.index).all():
-            return batch
-        return self._reversion.update(batch, self._panel.paths_of(batch.index))
+    def _factors_of_closed(
+        self, index: NDArray[np.intp], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
+    ) -> tuple[Array, Array] | None:
+        if self._known.num_series < len(self._panel):
+            self._known.grow(self._panel.series)
+        return self._known.of_closed(index, start_ns, end_ns)
 
     def _enter_regimes(self, bars: Sequence[Bar], regimes: Sequence[Regime]) -> None:
         rows = np.array(self._panel.rows_of_bars(bars), np.intp)
@@ -140,17 +154,12 @@ class Forecaster:
 
     def learn(self) -> None:
         """Score the forecasts that matured with the last bars; let weights, calibration and experts learn."""
-        pending, self._pending_batch = self._pending_batch, None
-        if pending is None:
+        batch, self._pending_batch = self._pending_batch, None
+        if batch is None:
             return
-        batch, seen = pending
-        self._learn_from_outcomes(batch)
+        seen = self._learn_from_outcomes(batch)
         for expert in self._needed_experts():
             expert.learn(seen)
-        if self._reversion is not None:
-            are_intraday = self._kinds.are_intraday(batch.index)
-            if not are_intraday.all():
-                self._reversion.learn(batch, ~are_intraday)
         self._queue(batch)
 
     def _needed_experts(self) -> list[Expert]:
@@ -158,11 +167,25 @@ class Forecaster:
         is_needed = self._kinds.is_needed
         return [expert for expert, needed in zip(self._experts, is_needed, strict=True) if needed]
 
-    def _learn_from_outcomes(self, batch: BarBatch) -> None:
-        """Score the forecasts of the experts and their mix of h bars ago."""
+    def _seen_by_experts(self, batch: BarBatch) -> BarBatch:
+        """The batch whose outcomes are less the moves that were expected of series that return to a level, and divided
+        by what was known of their variance: the experts learn from it."""
+        seen = batch
+        if self._reversion is not None:
+            are_intraday = self._kinds.are_intraday(batch.index)
+            if not are_intraday.all():
+                seen = self._reversion.less_expected(batch)
+                self._reversion.learn(batch, ~are_intraday)
+        outcomes = self._known.divided(seen)
+        return seen if outcomes is None else replace(seen, outcomes=outcomes)
+
+    def _learn_from_outcomes(self, batch: BarBatch) -> BarBatch:
+        """Score the forecasts of the experts and their mix of h bars ago; the batch as experts see it."""
         waited, known, outcome, regimes = self._collect_matured(batch)
+        seen = self._seen_by_experts(batch)
+        self._known.learn(batch, self._ratio(batch, waited[:, 0, 0]))
         if not known.any():
-            return
+            return seen
         ends_ns = self._panel.ends_ns(batch.index)
         self._joint.learn(batch.index, ends_ns, waited[:, 0, 0], batch.outcomes[:, 0])
         matured = MaturedForecasts(
@@ -175,6 +198,14 @@ class Forecaster:
         idle = self._kinds.idle(batch.index)  # [n, K]
         known[:, 1:] |= idle[:, :, None]
         self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
+        return seen
+
+    def _ratio(self, batch: BarBatch, waited: Array) -> Array:
+        """The size [n] of the newest returns over half the 90% band that was forecast for them; NaN where none was."""
+        half = 0.5 * (waited[:, self._high] - waited[:, self._low])
+        if self._config.horizons[0] != 1:
+            half = np.full_like(half, np.nan)
+        return np.abs(batch.outcomes[:, 0]) / np.maximum(half, SIGMA_FLOOR)
 
     def _collect_matured(self, batch: BarBatch) -> tuple[Array, NDArray[np.bool_], Array, NDArray[np.int64]]:
         """What was forecast for these bars [n, 1 + K, H, Q], fused first; where it has an outcome [n, 1 + K, H]; the
@@ -204,14 +235,17 @@ class Forecaster:
         """Take the experts' new quantiles and mix them."""
         rows, newest = batch.rows, self._newest
         shape = (len(batch.index), len(self._horizons), len(self._config.levels))
-        quantiles = [
+        found = [
             _checked(expert.name, expert.quantiles(rows), shape) if is_needed else _none(shape)
             for expert, is_needed in zip(self._experts, self._kinds.is_needed, strict=True)
         ]
+        ahead = self._known.ahead(batch.index)
+        if ahead is not None:
+            found = [quantiles * ahead[:, :, None] for quantiles in found]
         if self._reversion is not None and self._reversion.returns(batch.index).any():
             coming = self._reversion.coming(rows)[:, :, None]
-            quantiles = [each + coming for each in quantiles]
-        experts = stack_on_grid(quantiles)
+            found = [quantiles + coming for quantiles in found]
+        experts = stack_on_grid(found)
         idle = self._kinds.idle(batch.index)
         if idle.any():
             experts[idle] = np.nan
@@ -376,6 +410,7 @@ class Forecaster:
             "joint": self._joint.state(),
             "kinds": self._kinds.state(),
             "mean_reversion": self._reversion.state() if self._reversion is not None else {},
+            "known_variance": self._known.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -398,6 +433,9 @@ class Forecaster:
         self._opinions.restore(state["hearing"])
         self._scoreboard.restore(state["scores"])
         self._joint.restore(state.get("joint", {}))
+        self._known.grow(self._panel.series)
+        if "known_variance" in state:
+            self._known.restore(state["known_variance"])
 
     def _grow(self, num_series: int) -> None:
         self._kinds.enter(self._panel)

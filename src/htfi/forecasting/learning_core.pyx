@@ -111,13 +111,14 @@ cdef inline double log_or(double price, double otherwise) noexcept nogil:
 
 
 def measure(
-    double[::1] moves, double[::1] ranges, const int64_t[::1] index, int64_t[::1] ages, const int64_t[::1] horizons,
-    double[::1] usual_vars, int64_t[::1] num_bars, double[::1] path, double[:, ::1] paths,
+    double[::1] moves, double[::1] ranges, double[::1] uncut, const int64_t[::1] index, int64_t[::1] ages,
+    const int64_t[::1] horizons, double[::1] usual_vars, int64_t[::1] num_bars, double[::1] path, double[:, ::1] paths,
     double[::1] returns, double[::1] variance, double[::1] log_variance, double[::1] usual, double[:, ::1] outcomes,
     double tick, double sigma_floor, int min_bars, double outlier_ratio, double parkinson, double usual_gain,
     double unchanged_gain,
 ):
-    """`Panel._measure`, of moves and ranges [n]; fills returns, variance, log variance, usual [n], outcomes [n, H]."""
+    """`Panel._measure`, of moves and ranges [n], and moves before any division; fills returns, variance, log variance,
+    usual [n], outcomes [n, H]."""
     cdef Py_ssize_t i, j, row, longest = paths.shape[1], slot
     cdef double move, size, limit, gain, root = sqrt(parkinson), usual_var, far
     cdef int64_t age
@@ -136,7 +137,7 @@ def measure(
         variance[i] = parkinson * far * far if far > 0.0 else returns[i] * returns[i]
         variance[i] = least(most(variance[i], 0.01 * usual[i] * usual[i]), limit * limit)
         log_variance[i] = exact_log(variance[i])
-        path[row] += move
+        path[row] += uncut[i]
         for j in range(horizons.shape[0]):
             outcomes[i, j] = NAN
             if age >= horizons[j]:

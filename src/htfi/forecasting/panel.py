@@ -5,7 +5,7 @@ Owns the rules on what may enter a volatility: session gaps, outliers, flat and 
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,9 @@ from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
 
 Array = NDArray[np.float64]
+FactorsOfClosed = Callable[
+    [NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]], tuple[Array, Array] | None
+]
 Rows = slice | NDArray[np.intp]  # a slice where rows are neighbours: reading is then a view, not a copy
 
 SIGMA_FLOOR = 1e-8  # log return: far below a tick of anything traded, so that no scale is ever zero
@@ -112,6 +115,11 @@ class Panel:
         return self._group_of[self.intervals[row]]
 
     @property
+    def series(self) -> list[tuple[str, str]]:
+        """Symbol and interval, by row."""
+        return list(self._row_of)
+
+    @property
     def group_sizes(self) -> dict[int, int]:
         """How many series each group has."""
         return self._group_sizes
@@ -120,9 +128,10 @@ class Panel:
         """How many bars came before the newest, counted as `BarBatch.age` is."""
         return int(self._columns["num_bars"][row]) - 1
 
-    def enter(self, bars: Sequence[Bar]) -> BarBatch | None:
+    def enter(self, bars: Sequence[Bar], factors: FactorsOfClosed | None = None) -> BarBatch | None:
         """Take in bars that close at one instant. A bar without a positive, finite close changes nothing.
 
+        Returns and ranges that enter volatilities are divided by those of `factors`, if any; outcomes are not.
         Raises: InvalidInput where a series comes twice.
         """
         found = self.rows_of_bars(bars)
@@ -139,7 +148,8 @@ class Panel:
             raise InvalidInput("two bars of one series close at one instant: give each its own instant")
         usable, rows = [bars[place] for place in kept], as_rows(index)
         age, starts_ns, ends_ns, volume, moves, ranges = self._read(usable, rows, index)
-        measured = self._measure(rows, index, age, moves, ranges)
+        known = factors(index, starts_ns, ends_ns) if factors is not None else None
+        measured = self._measure(rows, index, age, moves, ranges, known)
         return BarBatch(
             rows=rows,
             index=index,
@@ -182,12 +192,21 @@ class Panel:
         return age, starts_ns, ends_ns, volume, logs[3] - before, ranges
 
     def _measure(
-        self, rows: Rows, index: NDArray[np.intp], age: NDArray[np.int64], moves: Array, ranges: Array
+        self,
+        rows: Rows,
+        index: NDArray[np.intp],
+        age: NDArray[np.int64],
+        moves: Array,
+        ranges: Array,
+        factors: tuple[Array, Array] | None,
     ) -> dict[str, Array]:
         """The fields of a batch that follow from these moves and ranges."""
         columns = self._columns
+        uncut = moves
+        if factors is not None:
+            moves, ranges = moves / factors[0], ranges / factors[1]
         if compiled.core is not None:
-            return self._measure_compiled(compiled.core, index, age, moves, ranges)
+            return self._measure_compiled(compiled.core, index, age, moves, ranges, uncut)
         usual_var = columns["usual_var"][rows]
         size = np.maximum(np.abs(moves), math.sqrt(_PARKINSON) * ranges)
         usual = np.maximum(np.where(age > 0, np.sqrt(usual_var), size), SIGMA_FLOOR)
@@ -200,7 +219,7 @@ class Panel:
         columns["usual_var"][rows] = usual_var + gain * (returns * returns - usual_var)
         variance = np.where(ranges > 0.0, _PARKINSON * ranges * ranges, returns * returns)
         variance = np.minimum(np.maximum(variance, 0.01 * usual * usual), limit * limit)
-        path = columns["path"][rows] + moves
+        path = columns["path"][rows] + uncut
         columns["path"][rows] = path
         paths, longest = columns["paths"], int(self._horizons[-1])
         slots = (age[:, None] - self._horizons) % longest
@@ -215,16 +234,22 @@ class Panel:
         }
 
     def _measure_compiled(
-        self, core: Any, index: NDArray[np.intp], age: NDArray[np.int64], moves: Array, ranges: Array
+        self,
+        core: Any,
+        index: NDArray[np.intp],
+        age: NDArray[np.int64],
+        moves: Array,
+        ranges: Array,
+        uncut: Array,
     ) -> dict[str, Array]:
         columns, n = self._columns, len(index)
         names = ("returns", "variance", "log_variance", "usual")
         measured: dict[str, Array] = {name: np.empty(n) for name in names}
         measured["outcomes"] = np.empty((n, len(self._horizons)))
         core.measure(
-            moves, ranges, index, age, self._horizons, columns["usual_var"], columns["num_bars"], columns["path"],
-            columns["paths"], *measured.values(), _TICK, SIGMA_FLOOR, _OUTLIER_MIN_BARS, _OUTLIER_RATIO, _PARKINSON,
-            _USUAL_GAIN, _UNCHANGED_GAIN,
+            moves, ranges, uncut, index, age, self._horizons, columns["usual_var"], columns["num_bars"],
+            columns["path"], columns["paths"], *measured.values(), _TICK, SIGMA_FLOOR, _OUTLIER_MIN_BARS,
+            _OUTLIER_RATIO, _PARKINSON, _USUAL_GAIN, _UNCHANGED_GAIN,
         )  # fmt: skip
         return measured
 

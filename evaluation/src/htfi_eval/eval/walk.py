@@ -6,8 +6,7 @@ regimes of the market package, as `pipeline.loop` does it. Outcomes are looked u
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from inspect import signature
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,9 +91,7 @@ class Walk:
         self.prices = prices
         self.config = config
         chosen = open_experts(config, config.foundation) if experts is None else experts
-        self.takes_calendar = "events" in signature(Forecaster).parameters
-        given: dict[str, Any] = {"events": events} if self.takes_calendar else {}
-        self.forecaster = Forecaster(config, chosen, **given)
+        self.forecaster = Forecaster(config, chosen, events)
         self.experts = tuple(sorted(expert.name for expert in chosen))
         self.peers = tuple(peers)
         self.names = (FUSED, *self.experts, *(peer.name for peer in peers))

@@ -70,7 +70,6 @@ def command(
         prices = prices.cut(prices.symbols[::3][:QUICK_SYMBOLS], *QUICK_SPAN)
     events = staged_events(folder)
     plain = score_next_bars(prices, config, progress=ProgressLine("without the calendar"))
-    assert plain is not None  # only a forecaster with a calendar can lack one
     told = score_next_bars(prices, config, events, ProgressLine("with the calendar"))
     evaluation = judge(prices, events, plain, told, quick=quick)
     vendors = {file: recognised_share(staged_events(folder, file)) for file in (FIRST_VENDOR, SECOND_VENDOR)}
@@ -90,26 +89,23 @@ def judge(
     prices: Prices,
     events: Sequence[ScheduledEvent],
     plain: NextBarScores,
-    told: NextBarScores | None,
+    told: NextBarScores,
     *,
     quick: bool = False,
 ) -> Evaluation:
-    """Rows by kind of bar, and the figures; without `told` the forecaster takes no calendar and gains nothing."""
+    """Rows by kind of bar, and the figures."""
     notes = [*prices.notes, "high impact is the vendor's label of today; bars are judged from a year in"]
-    if told is None:
-        notes.append("this forecaster takes no calendar: both forecasts are the same")
-    with_it = told or plain
     begin, _ = first_scored(prices, None)
     since = (np.arange(len(prices.ends_ns)) >= begin)[:, None]
     recent = since & (prices.ends_ns >= np.datetime64(GAIN_FROM, "ns").astype(np.int64))[:, None]
     rows: list[dict[str, Any]] = []
     for where, chosen in _groups(prices, events).items():
         cells = np.where(chosen & since, 0, -1)
-        held = shares_by_cell(with_it.held90, cells, 1, 1, 0.9)
+        held = shares_by_cell(told.held90, cells, 1, 1, 0.9)
         if not held.num[0]:
             continue
         lasting = np.where(chosen & recent, 0, -1)
-        ratio = ratios_by_cell(with_it.crps, plain.crps, lasting, 1, 1)
+        ratio = ratios_by_cell(told.crps, plain.crps, lasting, 1, 1)
         rows.append(
             {
                 "bars": where,
@@ -117,9 +113,9 @@ def judge(
                 "coverage 90": float(held.share[0]),
                 "95% interval": f"{held.low[0]:.3f}–{held.high[0]:.3f}",
                 "without": _share(plain.held90, cells),
-                "below q05": _share(with_it.below05, cells),
-                "below q01": _share(with_it.below01, cells),
-                "width": _mean_ratio(with_it.width, plain.width, cells),
+                "below q05": _share(told.below05, cells),
+                "below q01": _share(told.below01, cells),
+                "width": _mean_ratio(told.width, plain.width, cells),
                 "CRPS gain": 1.0 - float(ratio.ratio[0]),
                 "gain, 95%": f"{1.0 - ratio.high[0]:+.4f} to {1.0 - ratio.low[0]:+.4f}",
             }
