@@ -149,10 +149,14 @@ def test_what_was_prepared_is_thrown_away_where_a_line_became_known_meanwhile():
 
 
 def batch(start_ns: int) -> BarBatch:
-    nothing = np.zeros(1)
+    numbers = dict.fromkeys(
+        ("returns", "variance", "log_variance", "within_log_variance", "usual", "volume"), np.zeros(1)
+    )
+    whole = {"age": np.array([0]), "group": np.array([0])}
+    times = {"start_ns": np.array([start_ns]), "end_ns": np.array([start_ns + HOUR_NS])}
     return BarBatch(
-        slice(0, 1), ROW, np.array([0]), nothing, nothing + 1.0, nothing, nothing, np.full((1, 2), np.nan),
-        np.array([False]), np.array([start_ns]), np.array([start_ns + HOUR_NS]), np.array([0]), nothing,
+        rows=slice(0, 1), index=ROW, due=np.array([False]), outcomes=np.full((1, 2), np.nan),
+        covariates=np.zeros((1, 0)), **numbers, **whole, **times,
     )  # fmt: skip
 
 
@@ -293,7 +297,9 @@ def test_an_event_that_is_not_known_teaches_its_kind():
 
 def test_forecasts_with_a_calendar_do_not_change_with_later_prices():
     bars = hours(80, 3)
-    fields = {name: np.array([[getattr(bar, name)] for bar in bars]) for name in ("open", "high", "low", "close")}
+    fields = {
+        name: np.array([[getattr(bar, name)] for bar in bars]) for name in ("open", "high", "low", "close")
+    }
     events = [event(MONDAY_NS + hour * HOUR_NS) for hour in range(5, 80, 9)]
 
     def walked(changed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
