@@ -17,10 +17,10 @@ from htfi.forecasting.kinds import (
     INTRADAY,
     KINDS,
     WILD,
+    by_volatility,
     expand,
     is_currency_pair,
     kind_of,
-    by_volatility,
     starting_weights,
 )
 

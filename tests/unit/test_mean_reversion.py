@@ -70,7 +70,7 @@ def test_a_level_that_has_moved_for_good_ends_it() -> None:
 
 
 def test_forecasts_of_a_series_that_returns_are_better_and_centred_on_the_way_back() -> None:
-    path = log_prices(1000, 0.05, 6)
+    path = np.append(log_prices(1000, 0.05, 6), 3.4)
     config = ForecastConfig(horizons=HORIZONS)
     f = Forecaster(config, build_experts(config))
     plain_config = ForecastConfig(

@@ -58,7 +58,7 @@ class Forecaster:
         self._horizons = np.array(config.horizons)
         self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
         k, h, q = len(names), len(config.horizons), len(config.levels)
-        self._panel = Panel(config.horizons, SESSION_GAP_BARS)
+        self._panel = Panel(config.horizons, SESSION_GAP_BARS, config.covariates)
         self._known = KnownVariance(config.horizons, SESSION_GAP_BARS, events)
         self._learning = CrpsAggregation(
             config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars, config.horizons,
@@ -122,6 +122,16 @@ class Forecaster:
         """One line for each split that prices were not adjusted for and each series that seems renamed, since the
         start."""
         return [str(one) for one in (*self._panel.splits, *self._panel.renames)]
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Those of the settings."""
+        return self._config.covariates
+
+    @property
+    def missing_covariates(self) -> list[str]:
+        """Covariates of the settings of which no bar came so far."""
+        return self._panel.missing_covariates
 
     def observe(self, bars: Sequence[Bar], regimes: Sequence[Regime] | None = None) -> None:
         """Take in bars closing at one instant, each series at most once, and make a new forecast for each.

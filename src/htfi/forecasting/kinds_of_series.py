@@ -13,15 +13,15 @@ from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.kinds import (
     AUTO,
     AUTO_EXPERTS,
+    CLASSIFYING_BARS,
     EXPERTS_BY_KIND,
     INTRADAY,
     KINDS,
-    CLASSIFYING_BARS,
     WHY,
     KindChoice,
     bar_length_ns,
-    kind_of,
     by_volatility,
+    kind_of,
 )
 from htfi.forecasting.panel import BarBatch, Panel
 
