@@ -118,6 +118,12 @@ class Forecaster:
         return list(self._panel.names)
 
     @property
+    def price_faults(self) -> list[str]:
+        """One line for each split that prices were not adjusted for and each series that seems renamed, since the
+        start."""
+        return [str(one) for one in (*self._panel.splits, *self._panel.renames)]
+
+    @property
     def covariates(self) -> tuple[str, ...]:
         """Those of the settings."""
         return self._config.covariates
@@ -126,12 +132,6 @@ class Forecaster:
     def missing_covariates(self) -> list[str]:
         """Covariates of the settings of which no bar came so far."""
         return self._panel.missing_covariates
-
-    @property
-    def price_faults(self) -> list[str]:
-        """One line for each split that prices were not adjusted for and each series that seems renamed, since the
-        start."""
-        return [str(one) for one in (*self._panel.splits, *self._panel.renames)]
 
     def observe(self, bars: Sequence[Bar], regimes: Sequence[Regime] | None = None) -> None:
         """Take in bars closing at one instant, each series at most once, and make a new forecast for each.
