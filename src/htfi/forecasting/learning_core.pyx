@@ -218,47 +218,58 @@ def fill_random_walk(
 def filter_variance(
     const int64_t[::1] index, const int64_t[::1] ages, const double[::1] log_variance, double[:, ::1] log_vars,
     const double[::1] gains, const double[::1] shares, const double[::1] root_h, double[:, ::1] scale,
-    double[::1] terms, Py_ssize_t min_bars,
+    double[::1] above, double[::1] terms, Py_ssize_t min_bars,
 ):
     """`HistoricalSimulationExpert.update`. `terms` [D] is overwritten."""
     cdef Py_ssize_t i, j, d, row, num = gains.shape[0]
-    cdef double sigma
+    cdef double sigma, log_var
     for i in range(index.shape[0]):
         row = index[i]
         for d in range(num):
             log_vars[row, d] += most(1.0 / (<double>ages[i] + 1.0), gains[d]) * (log_variance[i] - log_vars[row, d])
-        sigma = NAN
-        if ages[i] + 1 >= min_bars:
-            sigma = exact_exp(0.5 * product(&log_vars[row, 0], &shares[0], &terms[0], num))
+        log_var = product(&log_vars[row, 0], &shares[0], &terms[0], num)
+        above[row] = 0.5 * (log_var - log_vars[row, num - 1])
+        sigma = exact_exp(0.5 * log_var) if ages[i] + 1 >= min_bars else NAN
         for j in range(root_h.shape[0]):
             scale[row, j] = sigma * root_h[j]
 
 
 # --- residual shapes
 
+def fill_halves(
+    const double[:, :] scale, const double[:, :] above, const double[::1] slopes, double[:, :, ::1] halves,
+    double bound,
+):
+    """`half_scales`, into halves [n, H, 2]."""
+    cdef Py_ssize_t i, j
+    cdef double far
+    for i in range(halves.shape[0]):
+        for j in range(halves.shape[1]):
+            far = clamp(above[i, j], bound)
+            halves[i, j, 0] = scale[i, j] * exact_exp(-(slopes[j] * least(far, 0.0)))
+            halves[i, j, 1] = scale[i, j] * exact_exp(-(slopes[j] * far))
+
+
 def learn_residuals(
-    const int64_t[::1] index, const int64_t[::1] ages, const double[:, :] outcomes, const double[:, :] scale,
-    const int64_t[::1] horizons, double[:, :, ::1] scales, float[:, :, ::1] window, int64_t[:, ::1] num,
-    double[::1] sizes, double limit, double prior_bars,
+    const int64_t[::1] index, const int64_t[::1] ages, const double[:, :] outcomes, const double[:, :, ::1] halves,
+    const int64_t[::1] horizons, double[:, :, :, ::1] kept, float[:, :, ::1] window, int64_t[:, ::1] num,
+    double limit,
 ):
     """`ResidualShapes.learn`, but for what is fitted."""
-    cdef Py_ssize_t i, j, row, slot, longest = scales.shape[2], width = window.shape[2]
-    cdef double residual, gain
+    cdef Py_ssize_t i, j, row, slot, longest = kept.shape[2], width = window.shape[2]
+    cdef double residual
     for i in range(index.shape[0]):
         row = index[i]
-        gain = 1.0 / least(<double>num[row, 0] + prior_bars, <double>width)
         for j in range(horizons.shape[0]):
             slot = slot_before(ages[i], horizons[j], longest)
-            residual = outcomes[i, j] / scales[row, j, slot]
+            residual = outcomes[i, j] / kept[row, j, slot, 1 if outcomes[i, j] > 0.0 else 0]
             if isfinite(residual):
                 residual = clamp(residual, limit)
                 window[row, j, num[row, j] % width] = <float>residual
                 num[row, j] += 1
-                if j == 0:
-                    sizes[row] += gain * (fabs(residual) - sizes[row])
         slot = ages[i] % longest
         for j in range(horizons.shape[0]):
-            scales[row, j, slot] = scale[i, j]
+            kept[row, j, slot, 0], kept[row, j, slot, 1] = halves[i, j, 0], halves[i, j, 1]
 
 
 # --- regressions
@@ -361,35 +372,37 @@ def learn_pooled(
 
 def count_outcomes(
     const int64_t[::1] index, const int64_t[::1] ages, const int64_t[::1] groups, const double[:, :] outcomes,
-    const double[:, :] scale, const int64_t[::1] horizons, double[:, :, ::1] raw, double[:, :, ::1] sized,
-    double[:, ::1] sizes, double[:, ::1] num, double[:, :, ::1] counts, double[:, ::1] group_sizes,
-    double[:, ::1] group_num, double[:, ::1] group_bars, double[::1] owed_bars, Py_ssize_t group, double num_series,
-    double[:, ::1] seen, double bin_width, double size_bars, double prior_bars, double half_life,
+    const double[:, :, ::1] halves, const int64_t[::1] horizons, double[:, :, :, ::1] kept, double[:, :, ::1] sized,
+    double[::1] sizes, double[::1] num, double[:, :, ::1] counts, double[:, ::1] group_sizes,
+    double[:, ::1] group_num, double[:, ::1] group_bars, double[::1] owed_bars, const double[::1] expected,
+    Py_ssize_t group, double num_series, double[:, ::1] seen, double bin_width, double size_bars, double prior_bars,
+    double half_life,
 ):
     """`PooledShape.learn` of one group, but for what is fitted. `seen` [2 + B, H] is overwritten."""
-    cdef Py_ssize_t i, j, b, row, slot, longest = raw.shape[2], num_bins = counts.shape[2], side = (num_bins - 1) // 2
-    cdef double reach = bin_width * side, size, place, gain, spans, pooled, keep, bars
+    cdef Py_ssize_t i, j, b, row, slot, longest = sized.shape[2], num_bins = counts.shape[2], side = (num_bins - 1) // 2
+    cdef double reach = bin_width * side, signed_size, size, place, own, spans, keep, bars
     seen[:, :] = 0.0
     for i in range(index.shape[0]):
         if groups[i] != group:
             continue
         row = index[i]
+        spans = num[row] / <double>horizons[0]
+        own = (spans * sizes[row] + prior_bars * expected[0]) / (spans + prior_bars)
         for j in range(horizons.shape[0]):
-            spans, pooled = num[row, j] / <double>horizons[j], group_sizes[group, j] / group_num[group, j]
             slot = slot_before(ages[i], horizons[j], longest)
-            size = fabs(outcomes[i, j] / raw[row, j, slot])
-            place = outcomes[i, j] / sized[row, j, slot]
+            signed_size = outcomes[i, j] / kept[row, j, slot, 1 if outcomes[i, j] > 0.0 else 0]
+            size, place = fabs(signed_size), signed_size / sized[row, j, slot]
             slot = ages[i] % longest
-            raw[row, j, slot] = scale[i, j]
-            sized[row, j, slot] = scale[i, j] * ((spans * sizes[row, j] + prior_bars * pooled) / (spans + prior_bars))
+            kept[row, j, slot, 0], kept[row, j, slot, 1] = halves[i, j, 0], halves[i, j, 1]
+            sized[row, j, slot] = expected[j] * (own / expected[0])
             if isfinite(size) and isfinite(place):
-                gain = 1.0 / least(num[row, j] + 1.0, size_bars)
                 size = least(size, reach)
                 seen[2 + side + <Py_ssize_t>rint(clamp(place, reach) / bin_width), j] += 1.0
-                sizes[row, j] += gain * (size - sizes[row, j])
-                num[row, j] = least(num[row, j] + 1.0, size_bars)
                 seen[0, j] += size
                 seen[1, j] += 1.0
+                if j == 0:
+                    sizes[row] += 1.0 / least(num[row] + 1.0, size_bars) * (size - sizes[row])
+                    num[row] = least(num[row] + 1.0, size_bars)
     for j in range(horizons.shape[0]):
         bars = seen[1, j] / num_series
         keep = exact_exp(-LN2 / half_life * bars)
@@ -406,7 +419,7 @@ def fit_shape(
     const double[::1] counts, const double[::1] prior, const double[::1] levels, double num, double prior_bars,
     double skew_prior, double bin_width, double[::1] totals, double[::1] both, double[::1] shape,
 ):
-    """`_fitted_shape` of counts [B]; fills shape [Q]. `totals` [2 B], `both` [Q] are overwritten."""
+    """`PooledShape._fit` of counts [B]; fills shape [Q]. `totals` [2 B], `both` [Q] are overwritten."""
     cdef Py_ssize_t b, q, low, high, middle, num_bins = counts.shape[0], num_levels = levels.shape[0]
     cdef double weight = prior_bars * (sum_of(&counts[0], num_bins)) / most(num, 1.0), total = 0.0, wanted, at
     for b in range(num_bins):
@@ -458,7 +471,7 @@ def read_har(
     const int64_t[::1] index, const int64_t[::1] ages, const double[::1] log_variance, const double[::1] returns,
     const double[::1] usual, double[::1] levels, double[:, ::1] logs, double[:, ::1] shocks, double[:, ::1] newest,
     const double[:, :, ::1] beta, const double[:, ::1] noise, const double[::1] root_h, double[:, ::1] scale,
-    double[::1] terms, Py_ssize_t week, double level_gain, double bound,
+    double[:, ::1] above, double[::1] terms, Py_ssize_t week, double level_gain, double bound,
 ):
     """`LogRangeHarExpert.update`. `terms` [K] is overwritten."""
     cdef Py_ssize_t i, j, row, month = logs.shape[1]
@@ -469,7 +482,9 @@ def read_har(
                           month, week, level_gain, bound, &newest[row, 0])
         for j in range(root_h.shape[0]):
             coming = product(&newest[row, 0], &beta[row, j, 0], &terms[0], 6) + 0.5 * noise[row, j]
-            coming = exact_exp(0.5 * (level + clamp(coming, bound))) * root_h[j]
+            coming = clamp(coming, bound)
+            above[row, j] = 0.5 * coming
+            coming = exact_exp(0.5 * (level + coming)) * root_h[j]
             scale[row, j] = coming if ages[i] >= month - 1 else NAN
 
 
@@ -585,7 +600,8 @@ def read_recurrence(
 def scale_market(
     const int64_t[::1] index, const int64_t[::1] ages, const int64_t[::1] groups, const double[:, ::1] x,
     const double[:, :, ::1] beta, const double[:, ::1] squares, const double[:, ::1] num, const double[::1] levels,
-    const double[::1] root_h, double[:, ::1] scale, double[::1] terms, Py_ssize_t min_bars, double bound,
+    const double[::1] root_h, double[:, ::1] scale, double[:, ::1] above, double[::1] terms, Py_ssize_t min_bars,
+    double bound,
 ):
     """The scales that `MarketHarExpert` forecasts from regressors x [n, K]. `terms` [K] is overwritten."""
     cdef Py_ssize_t i, j, row, group
@@ -595,6 +611,7 @@ def scale_market(
         for j in range(root_h.shape[0]):
             coming = product(&x[i, 0], &beta[group, j, 0], &terms[0], x.shape[1])
             coming = clamp(coming + 0.5 * (squares[group, j] / num[group, j]), bound)
+            above[row, j] = 0.5 * coming
             coming = exact_exp(0.5 * (levels[row] + coming)) * root_h[j]
             scale[row, j] = coming if ages[i] >= min_bars - 1 else NAN
 

@@ -13,14 +13,13 @@ from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns, distinct, push_window, row_means
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
+from htfi.forecasting.pooled_shapes import PooledShape, half_scales, half_slopes, scale_halves
 from htfi.forecasting.regression import (
     MAX_LOG_DEVIATION,
     PooledRegression,
-    PooledShape,
     clamp_logs,
     collect_targets,
 )
-from htfi.forecasting.shapes import scale_shape
 
 Array = NDArray[np.float64]
 
@@ -102,18 +101,19 @@ class MarketHarExpert:
     standardised returns and volume, and on the mean of all series' of its interval. One fit for them all: what one
     history is too short, many together are long enough (Bollerslev, Hood, Huss and Pedersen 2018, "Risk Everywhere").
 
-    Distributions have the shape that standardised returns of all of them had, median included, at each one's size. A
-    forecast so depends on which other series run: they are recorded inputs like any other.
+    Distributions have the shape that standardised returns of all of them had, skew and median included, at each one's
+    size. A forecast so depends on which other series run: they are recorded inputs like any other.
     """
 
     name = "market_har"
-    version = "1"
+    version = "2"
 
     def __init__(self, config: ForecastConfig) -> None:
         self._horizons, self._longest = np.array(config.horizons), config.horizons[-1]
         self._root_h = np.sqrt(self._horizons)
         self._fit = PooledRegression(config.horizons, _PRIOR)
         self._shape = PooledShape(config)
+        self._half_slopes = half_slopes(config.horizons)
         self._recurrence = QuarterlyRecurrence()
         num = len(_PRIOR)
         self._columns = SeriesColumns()
@@ -131,6 +131,9 @@ class MarketHarExpert:
         self._columns.declare("group", -1, np.int64)
         self._columns.declare("is_grown", 0, np.int64)
         self._columns.declare("scale", np.full(len(self._horizons), np.nan))
+        self._columns.declare(
+            "above", np.zeros(len(self._horizons))
+        )  # log volatility to come above its level
 
     def grow(self, num_series: int) -> None:
         self._columns.grow(num_series)
@@ -157,6 +160,7 @@ class MarketHarExpert:
         regressors[:, _RECURRING] = self._recurrence.features(bars, above[:, 0], above[:, -1])
         columns["newest"][rows] = regressors
         coming = clamp_logs(self._fit.predict(bars.group, regressors))
+        columns["above"][rows] = 0.5 * coming
         scale = exact.exp(0.5 * (level[:, None] + coming)) * self._root_h
         columns["scale"][rows] = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
 
@@ -183,7 +187,8 @@ class MarketHarExpert:
         self._fit.columns.grow(int(bars.group.max()) + 1)
         fit = [self._fit.columns[name] for name in ("beta", "squares", "num")]
         core.scale_market(
-            index, age, bars.group, x, *fit, columns["level"], self._root_h, columns["scale"], np.empty(len(_PRIOR)),
+            index, age, bars.group, x, *fit, columns["level"], self._root_h, columns["scale"], columns["above"],
+            np.empty(len(_PRIOR)),
             _MONTH, MAX_LOG_DEVIATION,
         )  # fmt: skip
 
@@ -194,7 +199,7 @@ class MarketHarExpert:
         for group in distinct(bars.group):
             num_series = max(int((groups == group).sum()), 1)
             self._fit.learn(group, bars.group, x, y, known, num_series)
-        self._shape.learn(bars, columns["scale"][bars.rows], groups)
+        self._shape.learn(bars, self._halves(bars.rows))
 
     def _own_features(self, bars: BarBatch, level: Array) -> Array:
         """Regressors [n, K] of the bars just closed, the market's still zero."""
@@ -248,7 +253,11 @@ class MarketHarExpert:
 
     def quantiles(self, rows: Rows) -> Array:
         size, shape = self._shape.of(rows, self._columns["group"][rows])
-        return scale_shape(self._columns["scale"][rows] * size, shape)
+        return scale_halves(self._halves(rows) * size[:, :, None], shape)
+
+    def _halves(self, rows: Rows) -> Array:
+        """Scales of falls and rises [n, H, 2]."""
+        return half_scales(self._columns["scale"][rows], self._columns["above"][rows], self._half_slopes)
 
     def state(self) -> dict[str, Any]:
         return {
