@@ -6,13 +6,15 @@ regimes of the market package, as `pipeline.loop` does it. Outcomes are looked u
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from inspect import signature
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.decision import Regime, series_id
 from htfi.domain.events import Bar
+from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.forecasting.config import SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.forecaster import Forecaster
 from htfi.forecasting.panel import BarBatch, Panel
@@ -82,12 +84,15 @@ class Walk:
         config: ForecastConfig,
         peers: Sequence[PeerForecaster] = (),
         experts: Sequence[Expert] | None = None,
+        events: Sequence[ScheduledEvent] = (),
     ) -> None:
-        """`experts`: those of the release by default."""
+        """`experts`: those of the release by default. `events`: the calendar that the forecaster is given."""
         self.prices = prices
         self.config = config
         chosen = open_experts(config, config.foundation) if experts is None else experts
-        self.forecaster = Forecaster(config, chosen)
+        self.takes_calendar = "events" in signature(Forecaster).parameters
+        given: dict[str, Any] = {"events": events} if self.takes_calendar else {}
+        self.forecaster = Forecaster(config, chosen, **given)
         self.experts = tuple(sorted(expert.name for expert in chosen))
         self.peers = tuple(peers)
         self.names = (FUSED, *self.experts, *(peer.name for peer in peers))
@@ -188,4 +193,4 @@ CRISES = (
 def within(prices: Prices, span: TimeSpan, first: int = 0) -> NDArray[np.bool_]:
     """Which instants from `first` on are in the span, [T]."""
     days = prices.ends_ns[first:].astype("datetime64[ns]").astype("datetime64[D]")
-    return (days >= np.datetime64(span.first)) & (days <= np.datetime64(span.last))
+    return np.logical_and(days >= np.datetime64(span.first), days <= np.datetime64(span.last))

@@ -359,7 +359,7 @@ def collect_counters(run: "OpenRun", edge: "EdgeNode | None" = None) -> "RunCoun
     from htfi.governance.control.state import held_words
 
     loop = run.loop
-    headlines = loop.components.news.readable.recent("", loop.now_ns, 1)
+    headlines = loop.components.news.held.readable.recent("", loop.now_ns, 1)
     counters = RunCounters(
         clock_ns=loop.now_ns,
         num_events=loop.num_events,

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from htfi.domain.errors import InvalidInput
+from htfi.forecasting.evaluation.coverage_tables import RULE
 from htfi.wiring.settings import Settings, load_settings, override
 from htfi_eval.commands import ProgressLine, data_option, output_options, seed_option
 from htfi_eval.eval.peers import EWMA, HISTVOL
@@ -25,10 +26,23 @@ from htfi_eval.eval.returns.judging import (
     worst_regime,
 )
 from htfi_eval.eval.returns.leaks import check_leaks
+from htfi_eval.eval.returns.short_streams import (
+    BestExpertRatio,
+    best_expert_ratios,
+    short_stream_ratios,
+    worst_ratio,
+)
 from htfi_eval.eval.returns.speed import measure_speed
+from htfi_eval.eval.returns.tables import (
+    HorizonTable,
+    coverage_charts,
+    coverage_tables,
+    left_tail_1pct,
+    table_rows,
+)
 from htfi_eval.eval.trials import digest_of, record_trial, trials_option
 from htfi_eval.report import write_outputs
-from htfi_eval.results import Card, Evaluation
+from htfi_eval.results import Card, Evaluation, TitledTable
 
 MAIN_SET = "us_equities"  # the metrics are its own
 
@@ -134,12 +148,19 @@ def evaluate(
     rows: list[dict[str, Any]] = []
     metrics: dict[str, float | None] = {}
     leaks: list[dict[str, Any]] = []
+    tables: list[HorizonTable] = []
+    behind: list[BestExpertRatio] = []
     for name in sets:
         prices = load_prices(name, data)
         if num_symbols is not None:
             prices = spread_sample(prices, num_symbols)
         with_mini = not fast and name == (MAIN_SET if MAIN_SET in sets else sets[0])
         judged.append(judge(prices, replace(options, with_mini=with_mini), ProgressLine(prices.name)))
+        tables += coverage_tables(judged[-1].scores, data)
+        behind += best_expert_ratios(judged[-1].scores)
+        if not fast:
+            line = ProgressLine(f"{prices.name}, short streams")
+            behind += short_stream_ratios(prices, options.config, judged[-1].scores.first, line)
         if not fast and name in (MAIN_SET, sets[-1]) and not leaks:
             report = check_leaks(prices, options.config, options.seed)
             leaks = report.rows(prices.name)
@@ -152,6 +173,7 @@ def evaluate(
     if worst is not None:
         metrics["coverage90_worst_regime"] = worst[0]
         notes.append(f"coverage90_worst_regime: {worst[1]}")
+    metrics |= _tail_and_fusion(main, tables, behind, notes)
     rows = [row for one in judged for row in one.rows] + leaks
     notes += [note for one in judged for note in one.notes]
     if not fast:
@@ -163,12 +185,48 @@ def evaluate(
         lead=_lead(main),
         metrics=metrics,
         cards=_cards(metrics),
-        charts=[chart for one in judged for chart in charts(one.scores, full=one is main)],
+        charts=[
+            chart
+            for one in judged
+            for chart in (
+                *charts(one.scores, full=one is main),
+                *coverage_charts(
+                    one.scores, [table for table in tables if table.data == one.scores.prices.name]
+                ),
+            )
+        ],
         rows=rows,
-        notes=notes,
+        tables=[
+            TitledTable("fused forecast against the best expert in hindsight", [one.row for one in behind]),
+            TitledTable("cells that are off", table_rows(tables, only_off=True)),
+            TitledTable("coverage, CRPS and left tail by cell", table_rows(tables), page_only=True),
+        ],
+        notes=[*notes, RULE],
         seed=options.seed,
     )
     return evaluation, judged
+
+
+def _tail_and_fusion(
+    main: DatasetJudgement,
+    tables: Sequence[HorizonTable],
+    behind: Sequence[BestExpertRatio],
+    notes: list[str],
+) -> dict[str, float]:
+    """The main set's left tail, and the set, stream and horizon where the mix is furthest behind its best expert."""
+    found: dict[str, float] = {}
+    name = main.scores.prices.name
+    tail = left_tail_1pct([table for table in tables if table.data == name])
+    if tail is not None:
+        found["left_tail_1pct"] = tail[0]
+        notes.append(
+            f"left_tail_1pct: {name}, {tail[1]} bars, from {main.scores.prices.dates()[main.scores.first]} on"
+        )
+    worst = worst_ratio(behind)
+    if worst is not None:
+        found["fused_vs_best_expert"] = worst.ratio
+        notes.append(f"fused_vs_best_expert: {worst.data}, {worst.horizon} bars, behind {worst.expert}")
+    return found
 
 
 def with_settings(settings: Settings, pairs: Sequence[str]) -> Settings:

@@ -19,6 +19,7 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from htfi.apps.cli.report.amendments import AmendmentCounts, amended_id
+from htfi.apps.cli.report.cells import NUM_STRETCHES, CoverageCells, MaturedBatch
 from htfi.apps.cli.report.news_answers import ForecastFromPrice, NewsAnswers
 from htfi.apps.cli.report.notable import NotableDecision, NotableDecisions, summarise_decision
 from htfi.apps.cli.report.readings import (
@@ -29,6 +30,7 @@ from htfi.apps.cli.report.readings import (
     fresh_reading,
 )
 from htfi.apps.cli.report.stated_confidence import StatedConfidence
+from htfi.apps.cli.summary import BASELINE
 from htfi.domain.decision import TICKS_PER_UNIT, Decision, Forecast, Regime
 from htfi.forecasting.scores import crps, pit
 from htfi.narrative.audit_summary import AuditSummary
@@ -38,7 +40,7 @@ from htfi.wiring.outputs import ReleasedLine, WithheldLine, line_subject
 Array = NDArray[np.float64]
 
 FUSED = "fused"
-NUM_INTERVALS = 240
+NUM_INTERVALS = NUM_STRETCHES
 NUM_PIT_BINS = 10
 
 FloatArray = NDArray[np.float64]
@@ -106,6 +108,16 @@ class RunSurvey:
     answers: NewsAnswers = field(default_factory=NewsAnswers)
     news: AuditSummary = field(default_factory=AuditSummary)
     stated: StatedConfidence = field(default_factory=StatedConfidence)
+    cells: CoverageCells = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cells = CoverageCells(len(self.axes.horizons))
+
+    @property
+    def baseline(self) -> int:
+        """The place among the names of the random walk, or of the last name in a run without one."""
+        names = self.axes.names
+        return names.index(BASELINE) if BASELINE in names else len(names) - 1
 
     def interval(self, index: int) -> int:
         """The stretch of the journal's line `index`."""
@@ -141,6 +153,8 @@ def add_experts(survey: RunSurvey, names: tuple[str, ...]) -> None:
     survey.crps, survey.below = np.zeros((NUM_INTERVALS, h, k)), np.zeros((h, k, q))
     for sums in (survey.num, survey.pit, survey.regime_within, survey.regime_num):
         sums[:] = 0
+    num_instants, last_ns = survey.cells.num_instants, survey.cells.last_instant_ns
+    survey.cells = CoverageCells(h, num_instants=num_instants, last_instant_ns=last_ns)
     for tally in survey.series.values():
         tally.num_scored = tally.num_within90 = 0
         tally.crps.clear()
@@ -310,6 +324,7 @@ def _count_line(survey: RunSurvey, line: ReleasedLine | WithheldLine) -> SeriesS
     tally.regime = about.regime
     tally.num_shock += about.regime is Regime.SHOCK
     survey.num_lines += 1
+    survey.cells.count_instant(about.as_of_ns)
     survey.start_ns = survey.start_ns or about.as_of_ns
     survey.end_ns = survey.times_ns[survey.interval(line.index)] = about.as_of_ns
     if isinstance(line, WithheldLine):
@@ -413,6 +428,22 @@ def _score(survey: RunSurvey, batch: list[_MaturedForecast], notable: NotableDec
     within = (low <= outcome) & (outcome <= high)
     np.add.at(survey.regime_num, (regime, h), 1.0)
     np.add.at(survey.regime_within, (regime, h), within)
+    survey.cells.add(
+        MaturedBatch(
+            series=[item.origin.tally.name for item in batch],
+            ordinal=[item.origin.ordinal for item in batch],
+            made_ns=np.array([item.origin.notable.as_of_ns for item in batch], np.int64),
+            horizon=h,
+            regime=regime,
+            stretch=stretch,
+            quantiles=quantiles,
+            outcome=outcome,
+            crps=scores,
+            levels=levels,
+            horizons=axes.horizons,
+            baseline=survey.baseline,
+        )
+    )
     for n, item in enumerate(batch):
         weighed = item.origin.tilt
         if weighed is not None:

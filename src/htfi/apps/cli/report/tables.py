@@ -11,7 +11,6 @@ from htfi.apps.cli.report.notable import NotableDecision
 from htfi.apps.cli.report.readings import audit_html, headlines_html, summary_html
 from htfi.apps.cli.report.stated_confidence import stated_html
 from htfi.apps.cli.report.survey import RunSurvey, SeriesScore
-from htfi.apps.cli.summary import BASELINE
 from htfi.apps.display.drawing import format_percent
 from htfi.domain.counts import counted
 from htfi.domain.decision import Regime
@@ -62,7 +61,7 @@ def scores_html(survey: RunSurvey) -> str:
     axes = survey.axes
     num = survey.num.sum(axis=0)  # [H]
     crps = survey.crps.sum(axis=0)  # [H, K]
-    baseline = baseline_of(survey)
+    baseline = survey.baseline
     places = {level: k for k, level in enumerate(axes.levels)}
     head = "".join(
         f'<th colspan="3" class="group">{_bars(h)} ahead <i>n = {int(n):,}</i></th>'
@@ -278,7 +277,7 @@ def _reader(name: str, names: Mapping[str, str]) -> str:
 def series_html(survey: RunSurvey, drawn: Sequence[str]) -> str:
     """Every series on a line; those that are drawn can be clicked."""
     tallies = sorted(survey.series.values(), key=lambda tally: tally.name)
-    name_of_baseline = survey.axes.names[baseline_of(survey)]
+    name_of_baseline = survey.axes.names[survey.baseline]
     rows = [_series_row(tally, name_of_baseline, drawn) for tally in tallies[:SERIES_LISTED]]
     head = (
         "<th>series</th><th>last price</th><th>regime now</th><th>CRPS vs walk</th><th>coverage</th>"
@@ -315,12 +314,6 @@ def quarantine_html(facts: ReportFacts) -> str:
         )
     head = "<th>reason</th><th>rows</th><th>sources</th><th>examples</th>"
     return changed + _words_table(head, rows)
-
-
-def baseline_of(survey: RunSurvey) -> int:
-    """The place among the names of the random walk, or of the last name in a run without one."""
-    names = survey.axes.names
-    return names.index(BASELINE) if BASELINE in names else len(names) - 1
 
 
 def plain_name(name: str) -> str:
