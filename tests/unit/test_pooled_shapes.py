@@ -5,7 +5,7 @@ import pytest
 
 from htfi.forecasting.config import LEVELS, ForecastConfig
 from htfi.forecasting.panel import BarBatch
-from htfi.forecasting.pooled_shapes import PooledShape, half_scales, half_slopes, scale_halves
+from htfi.forecasting.pooled_shapes import PooledShape, half_quantiles, half_scales, half_slopes
 from htfi.forecasting.shapes import ResidualShapes, student_quantiles
 
 CONFIG = ForecastConfig()
@@ -131,5 +131,6 @@ def test_above_the_usual_volatility_rises_are_narrowed_and_below_it_both_widened
 
 
 def test_quantiles_below_zero_are_of_falls_and_those_above_of_rises():
-    halves = np.array([[[2.0, 1.0]]])
-    assert scale_halves(halves, np.array([-3.0, -1.0, 0.0, 1.0]))[0, 0].tolist() == [-6.0, -2.0, 0.0, 1.0]
+    scale, above = np.full((1, 1), 2.0), np.full((1, 1), 1.0)
+    found = half_quantiles(scale, above, np.array([np.log(2.0)]), np.array([[[-3.0, -1.0, 0.0, 1.0]]]))
+    np.testing.assert_allclose(found[0, 0], [-6.0, -2.0, 0.0, 1.0], rtol=1e-12)

@@ -218,7 +218,7 @@ def fill_random_walk(
 def filter_variance(
     const int64_t[::1] index, const int64_t[::1] ages, const double[::1] log_variance, double[:, ::1] log_vars,
     const double[::1] gains, const double[::1] shares, const double[::1] root_h, double[:, ::1] scale,
-    double[::1] above, double[::1] terms, Py_ssize_t min_bars,
+    double[:, ::1] above, double[::1] terms, Py_ssize_t min_bars,
 ):
     """`HistoricalSimulationExpert.update`. `terms` [D] is overwritten."""
     cdef Py_ssize_t i, j, d, row, num = gains.shape[0]
@@ -228,13 +228,17 @@ def filter_variance(
         for d in range(num):
             log_vars[row, d] += most(1.0 / (<double>ages[i] + 1.0), gains[d]) * (log_variance[i] - log_vars[row, d])
         log_var = product(&log_vars[row, 0], &shares[0], &terms[0], num)
-        above[row] = 0.5 * (log_var - log_vars[row, num - 1])
         sigma = exact_exp(0.5 * log_var) if ages[i] + 1 >= min_bars else NAN
         for j in range(root_h.shape[0]):
             scale[row, j] = sigma * root_h[j]
+            above[row, j] = 0.5 * (log_var - log_vars[row, num - 1])
 
 
 # --- residual shapes
+
+cdef inline double half_factor(double slope, double far) noexcept nogil:
+    return exact_exp(-(slope * far)) if slope != 0.0 else 1.0
+
 
 def fill_halves(
     const double[:, :] scale, const double[:, :] above, const double[::1] slopes, double[:, :, ::1] halves,
@@ -246,8 +250,24 @@ def fill_halves(
     for i in range(halves.shape[0]):
         for j in range(halves.shape[1]):
             far = clamp(above[i, j], bound)
-            halves[i, j, 0] = scale[i, j] * exact_exp(-(slopes[j] * least(far, 0.0)))
-            halves[i, j, 1] = scale[i, j] * exact_exp(-(slopes[j] * far))
+            halves[i, j, 0] = scale[i, j] * half_factor(slopes[j], least(far, 0.0))
+            halves[i, j, 1] = scale[i, j] * half_factor(slopes[j], far)
+
+
+def fill_half_quantiles(
+    const double[:, :] scale, const double[:, :] above, const double[::1] slopes, const double[:, :, :] shape,
+    double[:, :, ::1] quantiles, double bound,
+):
+    """`half_quantiles`, into quantiles [n, H, Q]."""
+    cdef Py_ssize_t i, j, q
+    cdef double far, falls, rises
+    for i in range(quantiles.shape[0]):
+        for j in range(quantiles.shape[1]):
+            far = clamp(above[i, j], bound)
+            falls = scale[i, j] * half_factor(slopes[j], least(far, 0.0))
+            rises = scale[i, j] * half_factor(slopes[j], far)
+            for q in range(quantiles.shape[2]):
+                quantiles[i, j, q] = (falls if shape[i, j, q] < 0.0 else rises) * shape[i, j, q]
 
 
 def learn_residuals(

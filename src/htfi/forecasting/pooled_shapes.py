@@ -58,8 +58,13 @@ def half_scales(scale: Array, above: Array, slopes: Array) -> Array:
     return np.stack([falls, rises], axis=-1)
 
 
-def scale_halves(halves: Array, shape: Array) -> Array:
-    """Quantiles [n, H, Q] of a shape [..., Q] at scales of falls and rises [n, H, 2]; monotone, as none is negative."""
+def half_quantiles(scale: Array, above: Array, slopes: Array, shape: Array) -> Array:
+    """Quantiles [n, H, Q] of shapes [n, H, Q] at `half_scales`; in order, as no scale is negative."""
+    if compiled.core is not None:
+        quantiles = np.empty(shape.shape)
+        compiled.core.fill_half_quantiles(scale, above, slopes, shape, quantiles, _MAX_ABOVE)
+        return quantiles
+    halves = half_scales(scale, above, slopes)
     return np.where(shape < 0.0, halves[..., :1], halves[..., 1:]) * shape
 
 

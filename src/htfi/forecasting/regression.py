@@ -15,7 +15,7 @@ from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns, push_window, row_means
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.pooled_shapes import half_scales, half_slopes, scale_halves
+from htfi.forecasting.pooled_shapes import half_quantiles, half_scales, half_slopes
 from htfi.forecasting.shapes import ResidualShapes
 
 Array = NDArray[np.float64]
@@ -245,7 +245,8 @@ class RegressionExpert:
         self._residuals.grow(num_series)
 
     def quantiles(self, rows: Rows) -> Array:
-        return scale_halves(self._halves(rows), self._residuals.shape(rows))
+        scale, above = self._columns["scale"][rows], self._columns["above"][rows]
+        return half_quantiles(scale, above, self._half_slopes, self._residuals.shape(rows))
 
     def _halves(self, rows: Rows) -> Array:
         """Scales of falls and rises [n, H, 2]."""

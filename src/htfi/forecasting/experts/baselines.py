@@ -11,7 +11,7 @@ from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows, to_index
-from htfi.forecasting.pooled_shapes import half_scales, half_slopes, scale_halves
+from htfi.forecasting.pooled_shapes import half_quantiles, half_scales, half_slopes
 from htfi.forecasting.shapes import ResidualShapes, gaussian_quantiles, scale_shape, student_quantiles
 
 Array = NDArray[np.float64]
@@ -131,7 +131,9 @@ class HistoricalSimulationExpert:
         self._columns = SeriesColumns()
         self._columns.declare("log_vars", np.zeros(len(_DECAY_BARS)))
         self._columns.declare("scale", np.full(len(config.horizons), np.nan))
-        self._columns.declare("above", 0.0)  # log volatility above the slowest mean
+        self._columns.declare(
+            "above", np.zeros(len(config.horizons))
+        )  # log volatility above the slowest mean
         self._residuals = ResidualShapes(config, _SKEW_SAMPLES)
         self._half_slopes = half_slopes(config.horizons)
 
@@ -154,18 +156,18 @@ class HistoricalSimulationExpert:
         log_var = (log_vars * self._shares).sum(axis=1)
         sigma = np.where(bars.age + 1 >= self._min_bars, exact.exp(0.5 * log_var), np.nan)
         self._columns["scale"][bars.rows] = sigma[:, None] * self._root_h
-        self._columns["above"][bars.rows] = 0.5 * (log_var - log_vars[:, -1])
+        self._columns["above"][bars.rows] = (0.5 * (log_var - log_vars[:, -1]))[:, None]
 
     def learn(self, bars: BarBatch) -> None:
         self._residuals.learn(bars, self._halves(bars.rows))
 
     def quantiles(self, rows: Rows) -> Array:
-        return scale_halves(self._halves(rows), self._residuals.shape(rows))
+        scale, above = self._columns["scale"][rows], self._columns["above"][rows]
+        return half_quantiles(scale, above, self._half_slopes, self._residuals.shape(rows))
 
     def _halves(self, rows: Rows) -> Array:
         """Scales of falls and rises [n, H, 2]."""
-        scale, above = self._columns["scale"][rows], self._columns["above"][rows]
-        return half_scales(scale, np.repeat(above[:, None], scale.shape[1], axis=1), self._half_slopes)
+        return half_scales(self._columns["scale"][rows], self._columns["above"][rows], self._half_slopes)
 
     def state(self) -> dict[str, Any]:
         return {"filter": self._columns.state(), "residuals": self._residuals.state()}

@@ -13,7 +13,7 @@ from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns, distinct, push_window, row_means
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.pooled_shapes import PooledShape, half_scales, half_slopes, scale_halves
+from htfi.forecasting.pooled_shapes import PooledShape, half_quantiles, half_scales, half_slopes
 from htfi.forecasting.regression import (
     MAX_LOG_DEVIATION,
     PooledRegression,
@@ -253,7 +253,8 @@ class MarketHarExpert:
 
     def quantiles(self, rows: Rows) -> Array:
         size, shape = self._shape.of(rows, self._columns["group"][rows])
-        return scale_halves(self._halves(rows) * size[:, :, None], shape)
+        scale, above = self._columns["scale"][rows] * size, self._columns["above"][rows]
+        return half_quantiles(scale, above, self._half_slopes, shape)
 
     def _halves(self, rows: Rows) -> Array:
         """Scales of falls and rises [n, H, 2]."""
