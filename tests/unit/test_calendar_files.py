@@ -15,7 +15,8 @@ from htfi.calendar.reading import CalendarReading, read_events
 from htfi.domain.errors import InvalidInput
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import to_ns
-from htfi.wiring.calendar import open_calendar, read_calendar
+from htfi.wiring.calendar import open_calendar
+from htfi.wiring.calendar_reading import read_calendar
 
 ROWS: list[dict[str, str]] = [
     {"date": "2019-03-08", "time": "8:30am", "currency": "USD", "impact": "High", "event": "Non-Farm Employment Change",

@@ -36,7 +36,7 @@ from htfi.domain.time import parse_timestamp
         ("CHF", "Libor Rate", "snb_decision"),
         ("JPY", "Tankan Manufacturing Index", "jp_tankan"),
         ("CNY", "Caixin Manufacturing PMI", "cn_pmi"),
-        ("USD", "Bank Holiday", "market_closed"),
+        ("USD", "Bank Holiday", "bank_holiday"),
         ("USD", "ISM Non-Manufacturing PMI", "us_ism_services"),
         ("EUR", "German ifo Business Climate", "de_ifo"),
         # DailyFX

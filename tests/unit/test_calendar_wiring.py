@@ -15,7 +15,8 @@ from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import to_ns
 from htfi.narrative.calendar.announcements import AnnouncementKind
 from htfi.narrative.calendar.scheduled import announcements_of, events_of
-from htfi.wiring.calendar import open_calendar, read_calendar, scheduled_events
+from htfi.wiring.calendar import open_calendar, scheduled_events
+from htfi.wiring.calendar_reading import calendar_notices, read_calendar
 from htfi.wiring.settings import Settings, override
 
 CSV = """date,time,currency,impact,event,actual,forecast,previous
@@ -100,6 +101,24 @@ def test_a_calendar_is_read_once_and_again_when_it_changes(vendor: Path) -> None
     assert second.calendar.releases[0].consensus == 190.0
 
 
+def test_a_run_says_which_rows_were_refused_and_that_a_zone_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "c.csv"
+    rows = [
+        f"2019-{month:02}-0{day} 05:30-08:00,USD,Unemployment Claims"
+        for month in (1, 2, 12)
+        for day in (3, 5, 7)
+    ]
+    file.write_text("\n".join(["time,currency,event", *rows, "soon,USD,CPI y/y"]), encoding="utf-8")
+    assert calendar_notices(read_calendar(str(file))) == [
+        f"calendar {file}: 1 of 10 rows refused, the first at line 11: 'soon' is not a time such as 2026-01-28 14:00; "
+        'of another form state time_format, such as "%m/%d/%Y %H:%M"; `htfi calendar check` lists them'
+    ]
+    file.write_text("\n".join(["time,currency,event", *rows]).replace("-08:00", "Z"), encoding="utf-8")
+    (line,) = calendar_notices(read_calendar(str(file)))
+    assert "8 h before them" in line
+    assert calendar_notices(read_calendar("sample")) == []
+
+
 def test_check_prints_what_is_recognised_and_what_is_done(vendor: Path) -> None:
     done = CliRunner().invoke(cli, ["calendar", "check", str(vendor), "--on", "EURUSD", "--on", "GBPJPY"])
     assert done.exit_code == 0
@@ -109,9 +128,9 @@ def test_check_prints_what_is_recognised_and_what_is_done(vendor: Path) -> None:
     (payrolls,) = (line for line in lines if "us_payrolls" in line)
     assert "EURUSD" in payrolls
     assert "GBPJPY" not in payrolls
-    assert "band of its bar; views prepared" in payrolls
+    assert "band, views" in payrolls
     assert "line 9: actual 'oops' is not a figure" in done.output
-    assert "not recognised, so ignored: 1 event" in done.output
+    assert "not recognised, so each is learnt by its own words: 1 event" in done.output
     assert "it ended" in done.output
 
 
@@ -147,8 +166,11 @@ def test_a_run_without_such_a_calendar_imports_none_of_its_libraries() -> None:
     program = (
         "import sys, htfi.wiring.run\n"
         "from htfi.wiring.calendar import open_calendar\n"
+        "open_calendar('')\n"
+        "assert not any(name.startswith('htfi.calendar') for name in sys.modules)\n"
         "open_calendar('sample')\n"
-        "print([m for m in ('pandas', 'exchange_calendars', 'icalendar', 'dateutil') if m in sys.modules])"
+        "names = ('pandas', 'exchange_calendars', 'icalendar', 'dateutil')\n"
+        "print([name for name in names if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -14,7 +14,6 @@ from htfi.domain.scheduled_event import ScheduledEvent
 
 _TWICE_NS = 12 * 3600 * 1_000_000_000
 _NEAR_NS = 300 * 1_000_000_000
-_UNTIMED = ("market_closed",)
 
 
 class KindSummary(msgspec.Struct, frozen=True):
@@ -156,10 +155,10 @@ def _summary(
 
 def _what(kind: str, num: int, untimed: int, announced: int) -> str:
     if not kind:
-        return "ignored: no rule knows its name"
+        return "band as learnt"
     if untimed == num:
-        return "band of its day" if kind in _UNTIMED else "band of its day: no time of day is stated"
-    return "band of its bar" + ("; views prepared" if announced else "")
+        return "day's band"
+    return "band, views" if announced else "band"
 
 
 def _unknown(events: Sequence[ScheduledEvent]) -> tuple[tuple[str, str, int, int], ...]:

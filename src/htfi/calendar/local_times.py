@@ -131,4 +131,5 @@ def _checked(time_ns: int, value: Any) -> int:
 
 
 def _shown(value: Any) -> str:
-    return " ".join(str(value).split())[:_MAX_SHOWN]
+    text = "".join(char if char.isprintable() else " " for char in str(value))
+    return " ".join(text.split())[:_MAX_SHOWN]

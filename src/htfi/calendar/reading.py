@@ -8,7 +8,6 @@ later one is its revision.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -61,7 +60,7 @@ class CalendarReading:
         return sum(fault.refused for fault in self.faults)
 
 
-class _Line(NamedTuple):
+class _EventVersion(NamedTuple):
     """An event as one row has it, with what tells versions of it apart."""
 
     event: ScheduledEvent
@@ -78,7 +77,7 @@ def read_events(
     Raises: InvalidInput, where columns are missing, there are too many rows, or none can be read.
     """
     columns, zone = find_columns(names, source, where), open_zone(source.zone)
-    reading, lines = CalendarReading(source.path), list[_Line]()
+    reading, lines = CalendarReading(source.path), list[_EventVersion]()
     for place, row in rows:
         reading.num_rows += 1
         if reading.num_rows > MAX_ROWS:
@@ -114,7 +113,7 @@ def _read_line(
     zone: ZoneInfo | None,
     place: str,
     faults: list[RowFault],
-) -> _Line:
+) -> _EventVersion:
     clock = _text(columns.cell(row, "clock")) if columns.has("clock") else None
     time_ns, is_exact = event_time(columns.cell(row, "time"), clock, zone, source.time_format)
     if columns.has("exact"):
@@ -143,7 +142,7 @@ def _read_line(
         previous=figures["previous"],
     )
     cancelled = _text(columns.cell(row, "status")).lower() in _CANCELLED
-    return _Line(event, _text(columns.cell(row, "id")), cancelled, known_ns > 0)
+    return _EventVersion(event, _text(columns.cell(row, "id")), cancelled, known_ns > 0)
 
 
 def _figures(
@@ -207,9 +206,9 @@ def _text(value: Any) -> str:
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
-def _one_each(lines: Sequence[_Line], reading: CalendarReading) -> list[ScheduledEvent]:
+def _one_each(lines: Sequence[_EventVersion], reading: CalendarReading) -> list[ScheduledEvent]:
     """One event of each; of an event with several rows its versions, as the module's sentence says."""
-    groups: dict[tuple[Any, ...], list[_Line]] = {}
+    groups: dict[tuple[Any, ...], list[_EventVersion]] = {}
     for line in lines:
         event = line.event
         key = (line.id,) if line.id else (event.time_ns, event.currency, event.symbol, event.name)
@@ -223,7 +222,7 @@ def _one_each(lines: Sequence[_Line], reading: CalendarReading) -> list[Schedule
     return kept
 
 
-def _versions(group: Sequence[_Line], reading: CalendarReading) -> list[ScheduledEvent]:
+def _versions(group: Sequence[_EventVersion], reading: CalendarReading) -> list[ScheduledEvent]:
     ordered = sorted(group, key=lambda line: line.event.known_ns)
     kept: list[ScheduledEvent] = []
     for line in ordered:
@@ -263,8 +262,3 @@ def _with_later_figures(
     if "actual" in filled and not filled.get("actual_known_ns"):
         filled["actual_known_ns"] = max(later.known_ns, 0)
     return msgspec.structs.replace(first, **filled) if filled else first
-
-
-def day_text(time_ns: int) -> str:
-    """The UTC day of an instant, such as 2026-01-28."""
-    return datetime.fromtimestamp(time_ns // 1_000_000_000, UTC).strftime("%Y-%m-%d")

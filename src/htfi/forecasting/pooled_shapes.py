@@ -22,8 +22,10 @@ Array = NDArray[np.float64]
 
 _LN2 = 0.6931471805599453
 _SHAPE_HALF_LIFE_BARS = 3000.0  # the size follows the market, the shape hardly changes
-_SIZE_BARS = 500.0
-_SIZE_PRIOR_BARS = 50.0
+_SIZE_BARS = 250.0
+_MIN_SIZE_SPANS = 46.0  # outcomes that do not overlap, of a longer horizon
+_SIZE_PRIOR_BARS = 100.0
+_GROUP_SIZE_PRIOR = 50.0  # independent outcomes
 _BIN, _NUM_SIDE = 0.05, 240  # sizes: bins reach to twelve of them
 _GAUSSIAN_SIZES = 1.2533141373155003  # standard deviations of a Gaussian in its mean absolute values
 _PRIOR_FREEDOM = (
@@ -71,21 +73,22 @@ def half_quantiles(scale: Array, above: Array, slopes: Array, shape: Array) -> A
 class PooledShape:
     """The distribution of outcomes in units of scale and size, counted over all series of a group.
 
-    The size of a group at a horizon is its mean |outcome| / scale, drawn to that at the shortest horizon; a series'
-    own size, of its last 500 bars at the shortest horizon, corrects it at every horizon. The shape is drawn to a
-    Student-t, its skew and median to none: many series of one market are worth three independent ones at most.
+    A series' size is the mean |outcome| / scale of its last 250 bars, or 46 spans of a longer horizon, drawn to the
+    group's, and that to the group's at the shortest horizon. The shape is drawn to a Student-t, its skew and median to
+    none: many series of one market are worth three independent ones at most.
     """
 
     def __init__(self, config: ForecastConfig) -> None:
         self._levels = np.array(config.levels)
         self._horizons = np.array(config.horizons)
+        self._size_bars = np.maximum(_SIZE_BARS, _MIN_SIZE_SPANS * self._horizons)
         longest, num = config.horizons[-1], len(config.horizons)
         self._series = SeriesColumns()
         self._series.declare("group", -1, np.int64)
         self._series.declare("halves", np.full((num, longest, 2), np.nan))
         self._series.declare("sized", np.full((num, longest), np.nan))
-        self._series.declare("size", 1.0)
-        self._series.declare("num", 0.0)
+        self._series.declare("size", np.ones(num))
+        self._series.declare("num", np.zeros(num))
         self._groups = SeriesColumns()
         self._groups.declare("counts", np.zeros((num, 2 * _NUM_SIDE + 1)))
         self._groups.declare("sizes", np.full(num, _SIZE_PRIOR_BARS / _GAUSSIAN_SIZES))
@@ -121,7 +124,7 @@ class PooledShape:
                 compiled.core.count_outcomes(
                     bars.index, bars.age, bars.group, bars.outcomes, halves, self._horizons, series["halves"],
                     series["sized"], series["size"], series["num"], groups["counts"], groups["sizes"], groups["num"],
-                    groups["bars"], groups["owed_bars"], expected[group], group, num, seen, _BIN, _SIZE_BARS,
+                    groups["bars"], groups["owed_bars"], expected[group], group, num, seen, _BIN, self._size_bars,
                     _SIZE_PRIOR_BARS, _SHAPE_HALF_LIFE_BARS,
                 )  # fmt: skip
         else:
@@ -144,10 +147,10 @@ class PooledShape:
         size = np.minimum(np.where(known, size, 0.0), reach)
         series["sized"][bars.index, :, bars.age % longest] = self._size(bars.rows, bars.group, expected)
         series["halves"][bars.index, :, bars.age % longest] = halves
-        num, first = series["num"][bars.rows], known[:, 0]
-        gain = 1.0 / np.minimum(num + 1.0, _SIZE_BARS)
-        series["size"][bars.rows] += gain * np.where(first, size[:, 0] - series["size"][bars.rows], 0.0)
-        series["num"][bars.rows] = np.minimum(num + first, _SIZE_BARS)
+        num = series["num"][bars.rows]
+        gain = 1.0 / np.minimum(num + 1.0, self._size_bars)
+        series["size"][bars.rows] += gain * np.where(known, size - series["size"][bars.rows], 0.0)
+        series["num"][bars.rows] = np.minimum(num + known, self._size_bars)
         for group, num_of_group in num_series.items():
             of_group = bars.group == group
             self._count(
@@ -186,18 +189,17 @@ class PooledShape:
             groups["shape"][group, j] = np.maximum.accumulate(shape)
 
     def _size(self, rows: Rows, groups: NDArray[np.int64], expected: Array) -> Array:
-        """Sizes [n, H]: the `expected` of the groups [G, H], by how a series' own at the shortest horizon differs."""
-        pooled = expected[groups]
-        num = self._series["num"][rows] / self._horizons[0]
-        own = (num * self._series["size"][rows] + _SIZE_PRIOR_BARS * pooled[:, 0]) / (num + _SIZE_PRIOR_BARS)
-        return pooled * (own / pooled[:, 0])[:, None]
+        """Sizes [n, H] of series, drawn to those `expected` of their groups [G, H]."""
+        num = self._series["num"][rows] / self._horizons
+        own = self._series["size"][rows]
+        return (num * own + _SIZE_PRIOR_BARS * expected[groups]) / (num + _SIZE_PRIOR_BARS)
 
     def _group_sizes(self) -> Array:
         """The size of each group [G, H], drawn to that at the shortest horizon while independent outcomes are few."""
         groups = self._groups
         raw = groups["sizes"] / groups["num"]
         num = groups["bars"] / self._horizons * groups["independent"][:, None]
-        return (num * raw + _SIZE_PRIOR_BARS * raw[:, :1]) / (num + _SIZE_PRIOR_BARS)
+        return (num * raw + _GROUP_SIZE_PRIOR * raw[:, :1]) / (num + _GROUP_SIZE_PRIOR)
 
     def state(self) -> dict[str, Any]:
         return {"series": self._series.state(), "groups": self._groups.state()}

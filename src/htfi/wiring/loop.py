@@ -64,6 +64,7 @@ def build_components(
         forecaster=Forecaster(
             settings.forecasting,
             (*open_experts(settings.forecasting, settings.forecasting.foundation), *more_experts),
+            calendar.events,
         ),
         views=readings,
         news=processor,

@@ -223,7 +223,7 @@ def open_run(
             "settings": digest,
             "sources": sources,
             "readers": read_by,
-            "calendar": open_calendar(settings.narrative.calendar).digest,
+            "calendar": open_calendar(settings.narrative.calendar, warn).digest,
             "marking key": None if mark_key is None else mark_key.id,
         }
         if promoted:

@@ -81,7 +81,7 @@ def _csv_rows(text: str, path: Path) -> CalendarTable:
     separator = max(",;\t|", key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
-        names = [name.strip() for name in next(reader, list[str]())]
+        names = [_printable(name) for name in next(reader, list[str]())]
         if not any(names):
             raise InvalidInput(f"calendar {path}: empty: its first line names the columns")
         if len(set(names)) < len(names):
@@ -115,6 +115,12 @@ def _json_rows(text: str, path: Path, *, is_lines: bool) -> CalendarTable:
         found = lists[0] if len(lists) == 1 else None
     if not isinstance(found, list) or not all(isinstance(row, dict) for row in cast("list[Any]", found)):
         raise InvalidInput(f"calendar {path}: it must hold a list of objects, one for each event")
-    objects = cast("list[dict[str, Any]]", found)
+    objects = [
+        {_printable(name): cell for name, cell in row.items()} for row in cast("list[dict[str, Any]]", found)
+    ]
     names = list(dict.fromkeys(name for row in objects for name in row))
     return CalendarTable(names, [(f"entry {place}", row) for place, row in enumerate(objects, 1)])
+
+
+def _printable(name: str) -> str:
+    return "".join(char for char in name if char.isprintable()).strip()

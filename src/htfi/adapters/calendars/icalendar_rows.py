@@ -14,6 +14,8 @@ NAMES = (
 )  # fmt: skip
 _OWN = ("currency", "impact", "actual", "forecast", "previous")  # as X-CURRENCY or CURRENCY
 MAX_RECURRENCES = 20_000
+_FAILURES = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError)
+_MAX_SHOWN = 120
 _RECURS_FOR = timedelta(days=3 * 366)  # of a rule without end, from its first day on
 
 
@@ -24,27 +26,27 @@ def icalendar_rows(data: bytes, path: str) -> CalendarTable:
     """
     require_extra("a calendar in iCalendar form", "calendars", "icalendar")
     reader: Any = import_module("icalendar").Calendar  # whose types are not complete
+    where = ""
+    rows: list[tuple[str, Mapping[str, Any]]] = []
     try:
         components: list[Any] = list(reader.from_ical(data.decode("utf-8-sig")).walk("VEVENT"))
-    except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise InvalidInput(
-            f"calendar {path}: not valid iCalendar: {' '.join(str(error).split())[:120]}"
-        ) from error
-    rows: list[tuple[str, Mapping[str, Any]]] = []
-    overridden = {
-        (str(one.get("UID", "")), _instant(one["RECURRENCE-ID"].dt))
-        for one in components
-        if "RECURRENCE-ID" in one
-    }
-    for place, event in enumerate(components, 1):
-        where = f"event {place}"
-        if "DTSTART" not in event:
-            raise InvalidInput(f"calendar {path}, {where}: it has no DTSTART")
-        if "RECURRENCE-ID" not in event:
-            rows += _occurrences(event, where, path, overridden)
-        else:
-            key = f"{event.get('UID', '')}/{_instant(event['RECURRENCE-ID'].dt)}"
-            rows.append((where, _row(event, event["DTSTART"].dt, key)))
+        overridden = {
+            (str(one.get("UID", "")), _instant(one["RECURRENCE-ID"].dt))
+            for one in components
+            if "RECURRENCE-ID" in one
+        }
+        for place, event in enumerate(components, 1):
+            where = f"event {place}"
+            if "DTSTART" not in event:
+                raise InvalidInput(f"calendar {path}, {where}: it has no DTSTART")
+            if "RECURRENCE-ID" not in event:
+                rows += _occurrences(event, where, path, overridden)
+            else:
+                key = f"{event.get('UID', '')}/{_instant(event['RECURRENCE-ID'].dt)}"
+                rows.append((where, _row(event, event["DTSTART"].dt, key)))
+    except _FAILURES as error:  # of the library, which tells little apart
+        place = f"{path}, {where}" if where else path
+        raise InvalidInput(f"calendar {place}: not valid iCalendar: {_shown(error)}") from error
     return CalendarTable(NAMES, rows)
 
 
@@ -66,8 +68,8 @@ def _occurrences(
     text = rule.to_ical().decode().replace("Z;", ";").removesuffix("Z")
     try:
         found = rrulestr(text, dtstart=naive)
-    except ValueError as error:
-        raise InvalidInput(f"calendar {path}, {where}: its RRULE cannot be read: {error}") from error
+    except (ValueError, TypeError) as error:
+        raise InvalidInput(f"calendar {path}, {where}: its RRULE cannot be read: {_shown(error)}") from error
     last = None if {"UNTIL", "COUNT"} & {key.upper() for key in rule} else naive + _RECURS_FOR
     excluded = {_instant(one.dt) for one in _listed(event.get("EXDATE"))}
     for place, moment in enumerate(found):
@@ -105,3 +107,9 @@ def _instant(moment: date) -> str:
     if isinstance(moment, datetime) and moment.tzinfo is not None:
         return moment.astimezone(UTC).isoformat()
     return moment.isoformat()
+
+
+def _shown(error: Exception) -> str:
+    """A library's message in one line."""
+    text = "".join(char if char.isprintable() else " " for char in str(error))
+    return " ".join(text.split())[:_MAX_SHOWN]

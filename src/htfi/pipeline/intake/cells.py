@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from htfi.calendar.figures import read_figure
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import (
     MAX_PRICE,
@@ -61,6 +60,8 @@ def read_size(value: Any, name: str) -> float:
 def read_value(value: Any, name: str) -> float:
     """A macro value, with its unit as calendars write it: '225K', '0.3%', '4-1/4'. Raises: RowRefused."""
     if isinstance(value, str) and _WRITTEN.search(value):
+        from htfi.calendar.figures import read_figure
+
         with suppress(InvalidInput):
             found = read_figure(value)
             value = value if found is None else found.value

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from htfi.calendar.expressions import Expression, parse_expression
 from htfi.domain.errors import InvalidInput
 from htfi.pipeline.intake.spec import UNITS, SourceSpec
+
+if TYPE_CHECKING:  # read where a mapping has one
+    from htfi.calendar.expressions import Expression
 
 # In order of preference where a source has several.
 _TIME = (
@@ -115,7 +117,7 @@ class ColumnLayout:
     available_unit: str
     stamps_end: bool  # by its name the time column is the bar's end
     clock: str = ""  # a second column with the time of day, for a date
-    made: Mapping[str, Expression] = field(
+    made: "Mapping[str, Expression]" = field(
         default_factory=lambda: MappingProxyType({})
     )  # by its text, as a column
 
@@ -170,11 +172,13 @@ def recognise_layout(
     return ColumnLayout(kind, fields, *units, stamps_end, clock, MappingProxyType(made))
 
 
-def _made_columns(names: Sequence[str], spec: SourceSpec) -> dict[str, Expression]:
+def _made_columns(names: Sequence[str], spec: SourceSpec) -> "dict[str, Expression]":
     """The expressions of a mapping whose columns are all there."""
     made: dict[str, Expression] = {}
     for column in spec.columns.values():
         if column not in names:
+            from htfi.calendar.expressions import parse_expression
+
             try:
                 found = parse_expression(column)
             except InvalidInput:
@@ -254,6 +258,8 @@ def require_layout(
 
 def _check_expression(column: str, name: str, names: Sequence[str], where: str) -> None:
     """Raises: InvalidInput, where a mapped text is neither a column nor an expression of columns that are there."""
+    from htfi.calendar.expressions import parse_expression
+
     listed = f"its columns are {', '.join(names)}"
     try:
         found = parse_expression(column)

@@ -36,15 +36,13 @@ def score_next_bars(
     config: ForecastConfig,
     events: Sequence[ScheduledEvent] = (),
     progress: ProgressCallback | None = None,
-) -> NextBarScores | None:
-    """Walk all bars. None where events are given to a forecaster that takes no calendar.
+) -> NextBarScores:
+    """Walk all bars, with the events of a calendar or without any.
 
     Only the shortest horizon is walked: forecasts of one horizon do not depend on longer ones.
     """
     config = replace(config, horizons=config.horizons[:1])
     walk = Walk(prices, config, events=events)
-    if events and not walk.takes_calendar:
-        return None
     outcomes = measure_outcomes(prices, config).outcomes[:, :, 0]
     levels = np.array(config.levels)
     low, high, first = (config.levels.index(level) for level in (0.05, 0.95, 0.01))

@@ -181,7 +181,8 @@ def _add_all(scores: WalkScores, instant: WalkInstant, outcome: Array, judges: N
     levels = np.array(scores.levels)
     given = np.isfinite(quantiles[..., 0]) & np.isfinite(outcome)  # [F, n, H]
     y = np.where(np.isfinite(outcome), outcome, 0.0)
-    common = np.logical_and.reduce(given[judges], axis=0)
+    asked = given | ~instant.is_chosen[:, :, None]
+    common = np.logical_and.reduce(asked[judges], axis=0) & given[0]
     losses = pinball(quantiles, np.broadcast_to(y, quantiles.shape[:-1]), levels)  # [F, n, H, Q]
     cells = 2.0 * integration_weights(scores.levels)
     scores.crps[:, row, places] = np.where(given, (losses * cells).sum(axis=-1), np.nan)

@@ -50,6 +50,7 @@ def best_expert_ratios(scores: WalkScores) -> list[BestExpertRatio]:
             continue
         fused = scores.mean_crps(FUSED, j, chosen)
         losses = {name: scores.mean_crps(name, j, chosen) for name in scores.experts}
+        losses = {name: loss for name, loss in losses.items() if np.isfinite(loss)}  # one for every series
         best = min(losses, key=losses.__getitem__)
         found.append(
             BestExpertRatio(scores.prices.name, horizon, best, fused / losses[best], int(chosen.sum()))
@@ -81,7 +82,7 @@ def short_stream_ratios(
         for j, horizon in enumerate(config.horizons):
             if not num[j]:
                 continue
-            best = int(np.argmin(total[1:, j])) + 1
+            best = int(np.nanargmin(total[1:, j])) + 1
             label = f"{prices.name}, {len(streams)} × {size} series"
             ratio = float(total[0, j] / total[best, j])
             found.append(BestExpertRatio(label, horizon, names[best], ratio, int(num[j])))
@@ -104,7 +105,8 @@ def _streams(prices: Prices, size: int) -> list[tuple[str, ...]]:
 def _walk_alone(
     prices: Prices, config: ForecastConfig, early: int, progress: ProgressCallback | None
 ) -> tuple[tuple[str, ...], Array, NDArray[np.int64]]:
-    """Names, fused first; sums of losses in units of each series' mean loss [1 + K, H]; how many forecasts [H]."""
+    """Names, fused first; sums of losses in units of each series' mean loss [1 + K, H], NaN for an expert that some
+    series' kind has not; how many forecasts [H]."""
     last = min(len(prices.ends_ns), MAX_INSTANTS)
     prices = prices.cut(last=format_ns(int(prices.ends_ns[last - 1])))
     walk = Walk(prices, config)
@@ -113,7 +115,8 @@ def _walk_alone(
     sums, num = np.zeros((len(walk.names), *shape)), np.zeros(shape, np.int64)
     for instant in walk.instants(min(early, WARM_INSTANTS), progress):
         outcome = outcomes[instant.t, instant.places]
-        known = np.isfinite(outcome) & np.isfinite(instant.quantiles[..., 0]).all(axis=0)
+        given = np.isfinite(instant.quantiles[..., 0])
+        known = np.isfinite(outcome) & (given | ~instant.is_chosen[:, :, None]).all(axis=0) & given[0]
         losses = crps(instant.quantiles, np.where(known, outcome, 0.0), levels)  # [1 + K, n, H]
         sums[:, instant.places] += np.where(known, losses, 0.0)
         num[instant.places] += known

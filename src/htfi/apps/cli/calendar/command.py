@@ -18,12 +18,12 @@ Examples:
 """
 
 
-@click.group("calendar")
+@click.group("calendar", short_help="Calendars of scheduled events: check what is recognised.")
 def command() -> None:
     """Calendars of scheduled events: releases, central banks, results, holidays, expiries."""
 
 
-@command.command("check", epilog=EPILOG)
+@command.command("check", short_help="What is recognised, and what is done about it.", epilog=EPILOG)
 @click.argument("file", metavar="FILE")
 @click.option("--zone", default="", help="Zone of times without one, such as America/New_York.")
 @click.option("--time-format", default="", help="Form of its times, such as '%m/%d/%Y %H:%M'.")
@@ -53,7 +53,7 @@ def check_command(
     FILE is Parquet, CSV, JSON or iCalendar, a TOML file with [[source]] or [[release]] tables, or 'recurring'. Nothing
     is recorded.
     """
-    from htfi.wiring.calendar import check_opened, read_calendar, source_of
+    from htfi.wiring.calendar_reading import check_opened, read_calendar, source_of
 
     source = source_of(file)
     if zone or time_format:

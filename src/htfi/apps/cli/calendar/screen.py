@@ -11,7 +11,7 @@ from htfi.calendar.check import CalendarCheck, KindSummary, RuleHits
 from htfi.calendar.reading import CalendarReading
 from htfi.domain.counts import counted
 from htfi.domain.time import NS_PER_S, format_ns
-from htfi.wiring.calendar import CheckedCalendar, OpenedCalendar
+from htfi.wiring.calendar_reading import CheckedCalendar, OpenedCalendar
 
 _NUM_KINDS, _NUM_NAMES, _NUM_FAULTS = 12, 4, 2  # that fit a screen
 
@@ -25,10 +25,22 @@ def show(file: str, opened: OpenedCalendar, checked: CheckedCalendar, *, show_al
     kinds = [kind for kind in check.kinds if kind.kind]
     shown = kinds if show_all else kinds[:_NUM_KINDS]
     if shown:
-        columns = ("kind", "events", "high impact", "first", "last", "surprises", "concerns", "what is done")
+        columns = ("kind", "events", "high", "years", "concerns", "what is done")
+        if show_all:
+            columns = (
+                "kind",
+                "events",
+                "high impact",
+                "first",
+                "last",
+                "surprises",
+                "concerns",
+                "what is done",
+            )
         rest = len(kinds) - len(shown)
         notes = [f"and {counted(rest, 'kind')} more: --all"] if rest else []
-        print_table(columns, [_kind_row(kind, has_series) for kind in shown], notes=notes)
+        rows = [_kind_row(kind, has_series, show_all=show_all) for kind in shown]
+        print_table(columns, rows, notes=notes)
     _show_unknown(check, None if show_all else _NUM_NAMES)
     for reading in opened.readings:
         _show_faults(reading, None if show_all else _NUM_FAULTS)
@@ -94,7 +106,8 @@ def _facts(opened: OpenedCalendar, check: CalendarCheck) -> dict[str, str]:
         "times": _times(check),
         "rows": _rows(opened.readings),
         "days off": ", ".join(
-            f"{num} of {currency} are trading days of its exchange" for currency, num in check.holidays_open
+            f"on {num} days called closed the exchange of {currency} trades"
+            for currency, num in check.holidays_open
         ),
     }
     return {name: value for name, value in facts.items() if value}
@@ -140,22 +153,17 @@ def _rows(readings: Sequence[CalendarReading]) -> str:
     return ", ".join(f"{num:,} {what}" for num, what in counts if num)
 
 
-def _kind_row(kind: KindSummary, has_series: bool) -> tuple[str, ...]:
+def _kind_row(kind: KindSummary, has_series: bool, *, show_all: bool) -> tuple[str, ...]:
     if has_series:
         concerned = ", ".join(kind.series) or "–"
     else:
-        concerned = ", ".join(kind.currencies[:3]) + (" …" if len(kind.currencies) > 3 else "") or "companies"
+        concerned = ", ".join(kind.currencies[:2]) + (" …" if len(kind.currencies) > 2 else "") or "companies"
+    num, high = f"{kind.num:,}", f"{kind.num_high:,}" if kind.num_high else "–"
+    if not show_all:
+        first, last = _day(kind.first_ns)[:4], _day(kind.last_ns)[:4]
+        return kind.kind, num, high, first if first == last else f"{first}–{last}", concerned, kind.what
     surprises = f"{kind.num_with_surprise:,}" if kind.num_with_surprise else "–"
-    return (
-        kind.kind,
-        f"{kind.num:,}",
-        f"{kind.num_high:,}" if kind.num_high else "–",
-        _day(kind.first_ns),
-        _day(kind.last_ns),
-        surprises,
-        concerned,
-        kind.what,
-    )
+    return kind.kind, num, high, _day(kind.first_ns), _day(kind.last_ns), surprises, concerned, kind.what
 
 
 def _show_unknown(check: CalendarCheck, most: int | None) -> None:
@@ -169,8 +177,8 @@ def _show_unknown(check: CalendarCheck, most: int | None) -> None:
     ]
     rest = len(names) - len(rows)
     notes = [f"and {counted(rest, 'name')} more: --all"] if rest else []
-    title = f"not recognised, so ignored: {counted(num, 'event')}"
-    print_table(("currency", "name", "events", "high impact"), rows, title=title, notes=notes)
+    print_line(f"not recognised, so each is learnt by its own words: {counted(num, 'event')}")
+    print_table(("currency", "name", "events", "high impact"), rows, notes=notes)
 
 
 def _show_faults(reading: CalendarReading, most: int | None) -> None:
@@ -202,7 +210,8 @@ def _show_rules(rules: Sequence[RuleHits]) -> None:
         for one in rules
     ]
     columns = ("kind", "days in the calendar", "by rule", "on its day", "within 5 min")
-    print_table(columns, rows, title="rules against the calendar's own times")
+    print_line("rules against the calendar's own times:")
+    print_table(columns, rows)
 
 
 def _day(time_ns: int) -> str:

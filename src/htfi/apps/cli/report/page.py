@@ -104,11 +104,12 @@ def _data(survey: RunSurvey, tracks: list[dict[str, Any]]) -> dict[str, Any]:
 def _relative(survey: RunSurvey) -> list[list[list[float | None]]]:
     """Mean CRPS over a trailing tenth of the run, as a ratio to the random walk's: [H][K][T]."""
     baseline = survey.baseline
-    sums, nums = _trailing(survey.crps), _trailing(survey.num)
+    sums, nums, num_each = _trailing(survey.crps), _trailing(survey.num), _trailing(survey.num_by_name)
     ratio = np.full(sums.shape, np.nan)
     base = sums[:, :, baseline]
     enough = (nums >= 20) & (base > 0)
     ratio[enough] = sums[enough] / base[enough][:, None]
+    ratio[num_each != num_each[:, :, [baseline]]] = np.nan  # of other forecasts
     return _rounded(ratio.transpose(1, 2, 0))
 
 
