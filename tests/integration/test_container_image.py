@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "2db83d50dc9cb480e9508255220b62b9389a988eae879d2cce21a59c9a4d20ae"
+SAMPLE_ROOT = "6bd531d5a35117ee38f1e0458f18bdf5a08cc5565271dc4022527ddc57259150"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"
