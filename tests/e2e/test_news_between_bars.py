@@ -188,7 +188,8 @@ def test_the_table_and_the_summary_know_the_trigger(
     assert "too few" in page
 
 
-@pytest.mark.parametrize("cuts", [(20, 90), pytest.param((20, 60, 90), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("cuts", [(20, 90), (20, 60, 90)])
 def test_a_run_killed_between_items_ends_with_the_same_entries(
     htfi: Htfi, tmp_path: Path, cuts: tuple[int, ...]
 ) -> None:

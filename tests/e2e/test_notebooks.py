@@ -21,7 +21,7 @@ PACKAGES = {
     "07_live_stream": ("pandas", "websockets"),
     "08_service": ("pandas", "httpx", "fastapi", "uvicorn"),
 }
-QUICK = ("01_first_forecast", "02_your_prices_and_news")
+QUICK = ("01_first_forecast", "08_service")
 CASES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in PACKAGES]
 
 

@@ -127,6 +127,7 @@ def answer(
     return give_answer(folder, str(number), kind, requester, seen=seen, why="checked")
 
 
+@pytest.mark.slow
 def test_approval_from_a_second_shell_releases_while_a_live_run_goes_on(
     closing: contextlib.ExitStack, tmp_path: Path
 ) -> None:
@@ -180,6 +181,7 @@ def test_kill_around_an_approval_releases_once(
     verify(folder)
 
 
+@pytest.mark.slow
 def test_run_that_ended_with_open_requests_takes_the_answers_when_it_is_resumed(
     closing: contextlib.ExitStack, prices: Path, tmp_path: Path
 ) -> None:

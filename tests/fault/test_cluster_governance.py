@@ -127,6 +127,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
             edge.communicate()
 
 
+@pytest.mark.slow
 def test_bundles_and_stops_of_one_edge_hold_at_the_other(desk: Desk) -> None:
     desk.start()
     desk.wait_until(lambda: len(desk.logged("edge2")) > 0 or desk.day > 30, "the edges take bars")

@@ -114,7 +114,7 @@ def test_while_it_is_late_the_author_waits_once_and_not_at_every_round(plain):
 
 def test_tokens_that_the_form_does_not_admit_end_it(plain):
     told = []
-    with started("nonsense", told) as process:
+    with started("nonsense", told, PATIENT) as process:
         assert tokens(one_by_one(OutcomeStrategy(process))) == plain
     assert "invalid tokens" in told[0]
     assert all("\n" not in line for line in told)

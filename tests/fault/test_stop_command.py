@@ -113,7 +113,15 @@ def _of_all_runs(folder: Path, run: "subprocess.Popen[bytes]") -> None:
     request_stop(None, "firm", "Ann", "test")
 
 
-@pytest.mark.parametrize("how", [_by_command, _by_file, _by_signal, _of_all_runs])
+@pytest.mark.parametrize(
+    "how",
+    [
+        _by_command,
+        pytest.param(_by_file, marks=pytest.mark.slow),
+        pytest.param(_by_signal, marks=pytest.mark.slow),
+        _of_all_runs,
+    ],
+)
 def test_each_way_alone_stops_a_run_and_a_restart_is_stopped_too(
     how: Callable[[Path, "subprocess.Popen[bytes]"], None],
     closing: contextlib.ExitStack,

@@ -91,7 +91,8 @@ def sessions_of(folder: Path) -> list[object]:
     return [word for name in NAMES for word in ("--venue", folder / f"{name}.toml")]
 
 
-@pytest.mark.parametrize("num_kills", [3, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("num_kills", [3, 100])
 def test_a_run_and_its_two_venues_killed_at_random_instants_trade_as_on_paper(
     market: Path, runs: KillableRuns, whole: Path, tmp_path: Path, num_kills: int
 ) -> None:
@@ -131,7 +132,8 @@ def test_a_run_and_its_two_venues_killed_at_random_instants_trade_as_on_paper(
     assert orders_of(tmp_path / "run") == orders_of(whole)
 
 
-@pytest.mark.parametrize("num_kills", [4, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("num_kills", [4, 100])
 def test_a_run_at_two_live_venues_killed_at_random_instants_holds_what_they_filled(
     market: Path, runs: KillableRuns, whole: Path, tmp_path: Path, num_kills: int
 ) -> None:

@@ -45,7 +45,7 @@ def words_of(prices: Path, folder: Path) -> tuple[object, ...]:
     ("point", "count"),
     [
         ("orders", 7),
-        ("message is sent", 40),
+        pytest.param("message is sent", 40, marks=pytest.mark.slow),
         pytest.param("message is sent", 300, marks=pytest.mark.slow),
         pytest.param("message is written", 55, marks=pytest.mark.slow),
         pytest.param("orders", 40, marks=pytest.mark.slow),
@@ -119,6 +119,7 @@ def test_a_venue_and_a_run_killed_at_random_instants_trade_as_if_they_had_not_be
     assert orders_of(tmp_path / "run") == whole
 
 
+@pytest.mark.slow
 def test_what_was_open_at_the_venue_of_a_killed_run_is_cancelled_and_the_run_goes_on(
     few_prices: Path, runs: KillableRuns, tmp_path: Path
 ) -> None:

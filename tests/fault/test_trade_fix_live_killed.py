@@ -37,7 +37,7 @@ def words_of(prices: Path, folder: Path, port: int) -> tuple[object, ...]:
 @pytest.mark.parametrize(
     ("point", "count", "num_unsent"),
     [
-        ("orders", 9, 0),
+        pytest.param("orders", 9, 0, marks=pytest.mark.slow),
         ("message is sent", 4, 1),
         pytest.param("message is sent", 11, 2, marks=pytest.mark.slow),
     ],
@@ -68,7 +68,8 @@ def test_a_run_killed_before_its_journal_is_written_sends_no_order_twice(
         check(tmp_path / "run", venue)
 
 
-@pytest.mark.parametrize("num_kills", [4, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("num_kills", [4, 100])
 def test_a_run_killed_at_random_instants_holds_what_the_venue_has_filled(
     few_prices: Path, runs: KillableRuns, tmp_path: Path, num_kills: int
 ) -> None:

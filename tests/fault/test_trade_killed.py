@@ -48,7 +48,7 @@ def whole(few_prices: Path, runs: KillableRuns, tmp_path_factory: pytest.TempPat
     ("point", "count"),
     [
         ("orders", 7),
-        ("order is sent", 20),
+        pytest.param("order is sent", 20, marks=pytest.mark.slow),
         ("ledger", 12),
         pytest.param("orders", 1, marks=pytest.mark.slow),
         pytest.param("orders", 40, marks=pytest.mark.slow),
@@ -66,7 +66,8 @@ def test_a_run_killed_at_a_place_ends_as_if_it_had_not_been(
     assert outcome(tmp_path / "run") == whole
 
 
-@pytest.mark.parametrize("num_kills", [4, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("num_kills", [4, 120])
 def test_a_run_killed_at_random_instants_ends_as_if_it_had_not_been(
     few_prices: Path, runs: KillableRuns, whole: Outcome, tmp_path: Path, num_kills: int
 ) -> None:

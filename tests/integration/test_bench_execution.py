@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from htfi.apps.cli.main import cli
 
 
+@pytest.mark.slow
 def test_quick_run_has_every_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("htfi_eval.bench.execution.nautilus.is_installed", lambda _: False)
     file = tmp_path / "execution.json"

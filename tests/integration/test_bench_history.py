@@ -47,6 +47,7 @@ def test_the_second_run_stands_beside_the_first(run, tmp_path: Path) -> None:
     assert now["bench"] == "ledger"
 
 
+@pytest.mark.slow
 def test_a_run_of_another_size_or_machine_is_not_compared(
     run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,7 +34,7 @@ NOT_CONTENT = {
     "policy diff", "policy log", "policy show", "quarantine list", "quarantine show", "suspicion status",
     "approvals list", "approvals show", "ledger prove", "ledger show", "ledger readers",
     "orders list", "orders reconcile", "orders show", "orders positions",
-    "service keys add", "service keys list", "service usage",
+    "service keys add", "service keys list", "service usage", "calendar check",
 }  # fmt: skip
 ELSEWHERE = {  # trials take minutes: the evaluation of the sandbox runs them; costs need a run that traded
     "sandbox", "orders costs",

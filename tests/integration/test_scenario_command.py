@@ -213,14 +213,14 @@ def test_a_headline_moves_a_series_as_its_facts_say_whatever_a_model_reads(marke
 
 def test_a_hypothetical_headline_leaves_no_trace_in_the_rooms(market):
     ground = open_basis([str(market / "run")], load_settings())
-    wire = ground.components.news.readable.state()
+    wire = ground.components.news.held.readable.state()
     now = forecast_now(ground)
     asked = [ScenarioRequest(ScenarioKind.HEADLINE, "SPX plunges as banks fail")] * 2
     positions = equal_positions(ground.series, [True] * len(ground.series))
     answers = answer_scenarios(
         ground, now, forecast_today(ground, now, None, 0, 500), asked, positions, spreads=False
     )
-    assert ground.components.news.readable.state() == wire
+    assert ground.components.news.held.readable.state() == wire
     one, other = answers.answers
     assert all((one.draws[place] == other.draws[place]).all() for place in one.draws)
     assert one.draws.keys() == other.draws.keys()

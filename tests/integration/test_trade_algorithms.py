@@ -100,7 +100,10 @@ def test_several_venues_need_an_algorithm_and_known_keys(traded: Path) -> None:
         run(traded, "wrong", "--algorithm", "vwap", "--venues", str(traded / "wrong.toml"))
 
 
-@pytest.mark.parametrize("algorithm", ["twap", "pov", "shortfall", "peg", "sniper"])
+@pytest.mark.parametrize(
+    "algorithm",
+    ["twap", *(pytest.param(name, marks=pytest.mark.slow) for name in ("pov", "shortfall", "peg", "sniper"))],
+)
 def test_every_algorithm_trades_and_verifies(traded: Path, algorithm: str) -> None:
     done = run(traded, algorithm, "--algorithm", algorithm)
     assert done.exit_code == 0, done.output

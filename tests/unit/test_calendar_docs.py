@@ -3,6 +3,12 @@
 import re
 from pathlib import Path
 
+from htfi.adapters.calendars.files import MAX_BYTES
+from htfi.calendar.columns import FIELDS
+from htfi.calendar.document import COUNTRIES, FIRST_DAY, LAST_DAY, RecurringChoice, parse_document
+from htfi.calendar.expressions import parse_expression
+from htfi.calendar.reading import MAX_ROWS
+from htfi.calendar.recurring import recurring_rules
 from htfi.narrative.calendar.announcements import CENTRAL_BANKS, REGIONS, AnnouncementKind, outcome_keys
 from htfi.narrative.calendar.parsing import parse_calendar
 from htfi.narrative.config import EARLY_S, READING_MS, PrefetchingConfig
@@ -27,6 +33,37 @@ def test_the_examples_are_calendars() -> None:
     (row,) = parse_calendar(example("csv", "fomc"), "c.csv").releases
     assert (row.id, row.at_ns, row.odds) == (found[0].id, found[0].at_ns, found[0].odds)
     assert row.level == 3.75
+
+
+def test_the_example_of_sources_is_one() -> None:
+    document = parse_document(example("toml", "[[source]]"), Path("c.toml"))
+    (source,) = document.sources
+    assert (source.path, source.zone, source.only) == ("releases.parquet", "America/New_York", ("USD", "EUR"))
+    assert parse_expression(source.columns["forecast"]).columns == ("actual", "surprise")
+    assert document.recurring == RecurringChoice(("us", "uk"), ("XNYS", "XLON"))
+
+
+def test_every_field_rule_and_bound_is_named() -> None:
+    table = TEXT[TEXT.index("| field | names |") : TEXT.index("Anything else goes into a TOML file")]
+    assert {*re.findall(r"`(\w+)`", table)} >= {*FIELDS} - {"clock"}
+    rules = TEXT[TEXT.index("## Releases by rule") :]
+    kinds = {
+        kind
+        for rule in recurring_rules().release
+        for kind in (rule.kind, *(one[0] for one in rule.companions))
+    }
+    told = {
+        *re.findall(
+            r"`(\w+)`",
+            rules.replace("`_construction`", "`uk_pmi_construction`").replace(
+                "`_services`", "`uk_pmi_services`"
+            ),
+        )
+    }
+    assert kinds <= told
+    assert f"{MAX_BYTES >> 20} MiB and {MAX_ROWS:,} rows" in TEXT
+    assert f"for {FIRST_DAY.year} to {LAST_DAY.year}" in TEXT
+    assert f"releases by rule: {', '.join(COUNTRIES)}" in TEXT
 
 
 def test_every_kind_outcome_bank_and_region_is_named() -> None:

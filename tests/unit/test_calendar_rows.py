@@ -18,7 +18,7 @@ from htfi.narrative.calendar.announcements import (
 )
 from htfi.narrative.calendar.parsing import parse_calendar
 from htfi.narrative.config import PrefetchingConfig
-from htfi.wiring.news import open_calendar
+from htfi.wiring.calendar import open_calendar
 
 FOMC = '[[release]]\nid = "a"\nkind = "rate_decision"\nsubject = "fed"\n'
 

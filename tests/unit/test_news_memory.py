@@ -9,7 +9,7 @@ from test_news_processor import ByWord
 
 from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
-from htfi.narrative import processor as desk_module
+from htfi.narrative import held_news
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.sanitising.bursts import BurstDetector, BurstItem
@@ -40,7 +40,7 @@ FEW = 128
 
 @pytest.fixture
 def few_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk_module, "MAX_RECORDS", FEW)
+    monkeypatch.setattr(held_news, "MAX_RECORDS", FEW)
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +91,7 @@ def test_what_a_desk_saves_does_not_grow_with_the_stream(spacing_s: int) -> None
             sizes.append(len(encode_state({"desk": made.state()})))
     assert len(sizes) == 4
     assert sizes[-1] < 1.15 * sizes[1]
-    assert all(one.body == "" for one in made.items([f"n{at}" for at in range(800)]))
+    assert all(one.body == "" for one in made.held.items([f"n{at}" for at in range(800)]))
     assert sizes[-1] < FEW * 3_000
 
 
@@ -121,7 +121,7 @@ def test_a_note_outlives_every_view_that_may_rest_on_it() -> None:
             News(now_ns, now_ns, "feed", day, f"n{day}", f"Beta cuts {day} plants in the north", ("BBB",))
         )
         made.score_pending()
-        assert bool(made.items(["first"])) is is_known
+        assert bool(made.held.items(["first"])) is is_known
 
 
 @pytest.mark.usefixtures("few_notes")

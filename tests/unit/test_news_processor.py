@@ -72,9 +72,9 @@ def test_every_item_stands_where_it_is_worth_to_be() -> None:
     assert [item.id for item in known.items] == ["n1"]
     assert [note.screened.item.id for note in known.encoder_only] == ["n2"]
     assert [note.screened.item.id for note in known.set_aside] == ["n3"]
-    (noted,) = made.item_parts(known, 4 * HOUR_NS, 24 * HOUR_NS)
+    (noted,) = made.contents.item_parts(known, 4 * HOUR_NS, 24 * HOUR_NS)
     assert noted.cited == ("n2",)
-    told = made.news_context(known, PLAN, ReadingBudget(250.0, 250.0))
+    told = made.contents.news_context(known, PLAN, ReadingBudget(250.0, 250.0))
     assert told is not None
     assert [one.route for one in told.considered] == [Route.TARGET, Route.ENCODER]
     assert "relevance" in told.set_aside[0].why
@@ -93,7 +93,7 @@ def test_news_that_spell_a_symbol_of_the_run_are_about_it() -> None:
 def test_without_news_there_is_nothing_and_nothing_is_recorded() -> None:
     made, scorer = desk()
     assert made.select("A", HOUR_NS) is NO_NEWS
-    assert made.news_context(NO_NEWS, PLAN, None) is None
+    assert made.contents.news_context(NO_NEWS, PLAN, None) is None
     assert scorer.batches == []
 
 

@@ -12,7 +12,8 @@ from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_S
 from htfi.forecasting.config import LEVELS, SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.experts.har import LogRangeHarExpert
-from htfi.forecasting.experts.seasonal import SeasonalExpert, new_york_slots
+from htfi.forecasting.experts.seasonal import SeasonalExpert
+from htfi.forecasting.known_variance.coming_bars import week_slots
 from htfi.forecasting.panel import Panel
 from htfi.forecasting.ports import Expert
 
@@ -115,12 +116,12 @@ def test_opening_is_foreseen_across_the_night_and_the_weekend():
 def test_hours_keep_their_slots_when_new_york_changes_its_clocks():
     winter, summer = datetime(2019, 3, 8, 14, 30, tzinfo=UTC), datetime(2019, 3, 15, 13, 30, tzinfo=UTC)
     at = np.array([ns(winter), ns(summer), ns(summer + 0.5 * HOUR), ns(winter - 48 * HOUR)])
-    found = new_york_slots(at)
+    found = week_slots(at)
     assert found[0] == found[1]
     assert found[2] == found[0] + 1
     assert (found[0] - found[3]) % 336 == 96
-    assert new_york_slots(np.array([0])).tolist() == [(336 - 10)]  # 1970-01-01 0:00 UTC is Wednesday 19:00
-    assert new_york_slots(np.array([-(2**62), 2**62])).shape == (2,)
+    assert week_slots(np.array([0])).tolist() == [(336 - 10)]  # 1970-01-01 0:00 UTC is Wednesday 19:00
+    assert week_slots(np.array([-(2**62), 2**62])).shape == (2,)
 
 
 @pytest.mark.slow

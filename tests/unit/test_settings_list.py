@@ -28,8 +28,8 @@ from htfi.wiring.settings import (
 ROOT = Path(__file__).parents[2]
 # Of the defaults, by their names of today and by those of 0.1.0: they change only where a parameter that shapes
 # decisions does.
-DIGEST = "9d85c655bfa82f916ce7537fac382a37b93314c2b3a5ff3eedb2d29354729ae7"
-EARLIER_DIGEST = "e241730a0e304967c2280692d4b0c1145223f96f80c1a5d02f90770d6522989d"
+DIGEST = "edeb501f297c402c36075fb4ac261057323785cdd7271b6ec8e9cd0ab21c2839"
+EARLIER_DIGEST = "e4ceebc67937005afab5e0bf556f5659506658bbe823b5fa22586b822e0afaba"
 EARLIER_TABLES = {new: old for old, new in EARLIER_NAMES.items() if "." not in old}
 EARLIER = [
     (f"{EARLIER_TABLES.get(table, table)}.{key}", f"{table}.{new}")

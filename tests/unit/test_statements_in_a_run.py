@@ -107,7 +107,7 @@ def test_decision_records_what_changed_in_words():
     made.receive(statement(1, JULY))
     made.receive(statement(2, SEPTEMBER))
     gathered = made.select("SPX", 3 * DAY_NS)
-    context = made.news_context(gathered, PLAN, ReadingBudget(250.0, 250.0))
+    context = made.contents.news_context(gathered, PLAN, ReadingBudget(250.0, 250.0))
     assert context is not None
     by_id = {one.id: one.statement for one in (*context.considered, *context.set_aside)}
     assert by_id["s1"] is UNSET

@@ -188,7 +188,7 @@ def test_with_neutral_names_a_model_is_asked_the_same_under_every_swap() -> None
     item = News(0, 0, "wire", 1, "n1", "Apple buys Investor Anna Smith's stake in Oracle", ("AAPL", "ORCL"))
     news = build_news_processor(SETTINGS)
     news.read_neutrally(True)
-    question = news.with_neutral_names(Question("AAPL", 1, NS_PER_DAY, (item,)))
+    question = news.facts.with_neutral_names(Question("AAPL", 1, NS_PER_DAY, (item,)))
     reader = FameReader()
     views = ViewCache({Rung.EDGE: reader, Rung.SPECULATIVE: reader}, 4)
     selection = NewsSelection((item,), (), (), "")

@@ -10,6 +10,10 @@ EVALUATIONS = {
         "htfi_eval.eval.returns.command:command",
         "Forecasts of returns against peers, on real data.",
     ),
+    "calendar": (
+        "htfi_eval.eval.calendar.command:command",
+        "Forecasts of bars that hold a scheduled release, with a calendar and without.",
+    ),
     "volatility": ("htfi_eval.eval.volatility:command", "Forecasts of variance against HAR, on real data."),
     "narrative": ("htfi_eval.eval.narrative.command:command", "The gain of reading news over prices alone."),
     "portfolio": ("htfi_eval.eval.portfolio.command:command", "Risk of books, and chance in trading rules."),

@@ -28,10 +28,11 @@ class Card(msgspec.Struct, frozen=True):
 
 
 class TitledTable(msgspec.Struct, frozen=True):
-    """A further table of an evaluation that has several."""
+    """A further table of an evaluation that has several; `page_only`: too long for a terminal."""
 
     title: str
     rows: list[dict[str, Any]]
+    page_only: bool = False
 
 
 class Evaluation(msgspec.Struct, kw_only=True):
@@ -93,7 +94,8 @@ def print_result(result: Evaluation, json_file: Path | None) -> None:
         f"{device()}; seed {result.seed}",
         *(f"{key} = {format_cell(value)}" for key, value in metrics.items()),
     ]
-    tables = [TitledTable(f"htfi {result.kind} {result.name}", [dict(row) for row in rows]), *result.tables]
+    tables = [TitledTable(f"htfi {result.kind} {result.name}", [dict(row) for row in rows])]
+    tables += [table for table in result.tables if not table.page_only]
     for table in tables:
         columns = list(dict.fromkeys(key for row in table.rows for key in row))
         cells = [[format_cell(row.get(column)) for column in columns] for row in table.rows]

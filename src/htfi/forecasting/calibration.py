@@ -16,6 +16,9 @@ Array = NDArray[np.float64]
 _MISS_RATE = 0.1
 _INITIAL_STEP = 3.0  # a Gaussian's log width at 90% by its share of misses
 _INITIAL_SPANS = 20.0
+_HALF_TRUST_SERIES = (
+    8.0  # series at which what an instant's outcomes miss together moves the shared part by half
+)
 _MAX_LOG_STRETCH = (
     0.7  # a stretch between one half and two: beyond it the experts, not the width, are at fault
 )
@@ -28,7 +31,8 @@ class Calibration:
     regime and horizon that all series of an interval share, for what they miss together is soon set apart from luck.
     While the stretch stays inside its bounds the mean miss rate of a series tends to 10% whatever the data, as
     1/(γ_h·num). γ_h = γ/h, because h overlapping outcomes show little more than one. In a regime that was hardly seen
-    the shared part moves as fast as a mean (Robbins and Monro 1951).
+    the shared part moves as fast as a mean (Robbins and Monro 1951). It moves less while series are few: one series'
+    misses are luck for the most part, and following them costs more than it mends.
     """
 
     def __init__(self, config: ForecastConfig, num_regimes: int) -> None:
@@ -53,7 +57,7 @@ class Calibration:
                 batch.index, batch.groups, batch.regimes, batch.known.view(np.uint8), batch.outcome, waited,
                 self._horizons, self.columns["log_stretch"], self.shared["log_stretch"], self.shared["bars"],
                 self._own_gains, sizes, np.empty(batch.outcome.shape), self._low, self._high, _MISS_RATE,
-                self._shared_gain, _INITIAL_STEP, _INITIAL_SPANS, _MAX_LOG_STRETCH,
+                self._shared_gain, _INITIAL_STEP, _INITIAL_SPANS, _HALF_TRUST_SERIES, _MAX_LOG_STRETCH,
             )  # fmt: skip
             return
         outcome, fused = batch.outcome, waited[:, 0]
@@ -68,6 +72,7 @@ class Calibration:
             mean_surprise = np.where(applies, surprise, 0.0).sum(axis=1) / batch.num_series[group]  # [R, H]
             spans = shared["bars"][group] / self._horizons
             gain = np.maximum(self._shared_gain, _INITIAL_STEP / (spans + _INITIAL_SPANS)) / self._horizons
+            gain = gain * (batch.num_series[group] / (batch.num_series[group] + _HALF_TRUST_SERIES))
             moved = shared["log_stretch"][group] + gain * mean_surprise
             shared["log_stretch"][group] = _clamp_stretch(moved)
             shared["bars"][group] += (applies & batch.known).sum(axis=1) / batch.num_series[group]

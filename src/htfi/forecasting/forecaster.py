@@ -1,6 +1,7 @@
 """Bars in, fused predictive distributions out, for every series at once."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -9,15 +10,20 @@ from numpy.typing import NDArray
 from htfi.domain.decision import Forecast, Regime
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.events import Bar
-from htfi.forecasting import compiled
+from htfi.domain.scheduled_event import ScheduledEvent
+from htfi.forecasting import compiled, kinds
 from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import SESSION_GAP_BARS, USUAL_WINDOW_BARS, ForecastConfig
 from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, stack_on_grid
 from htfi.forecasting.joint.history import JointHistory, NormalScores
+from htfi.forecasting.kinds_of_series import KindsOfSeries
+from htfi.forecasting.known_variance.event_effects import EventEffects
+from htfi.forecasting.known_variance.factor import KnownVariance
+from htfi.forecasting.mean_reversion import MeanReversion
 from htfi.forecasting.opinions import OpinionTracker
-from htfi.forecasting.panel import BarBatch, Panel, as_rows
+from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.scores import Scoreboard, ScoreRow
 from htfi.forecasting.tilts import VERSION as NARRATOR_VERSION
@@ -26,7 +32,7 @@ from htfi.forecasting.track_record import TrackRecordRow
 
 Array = NDArray[np.float64]
 
-VERSION = "2"
+VERSION = "3"
 FUSED = "fused"
 NARRATOR = "narrator"  # not an expert: the effect of news on the mix
 # Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
@@ -37,7 +43,10 @@ _NUM_REGIMES = 3
 class Forecaster:
     """Experts, their weights, and the forecasts that await their outcome."""
 
-    def __init__(self, config: ForecastConfig, experts: Sequence[Expert]) -> None:
+    def __init__(
+        self, config: ForecastConfig, experts: Sequence[Expert], events: Sequence[ScheduledEvent] = ()
+    ) -> None:
+        """`events` are what calendars state, in any order."""
         names = [expert.name for expert in experts]
         if not names or len(set(names)) < len(names) or {FUSED, NARRATOR} & set(names):
             raise InvalidInput(
@@ -49,8 +58,14 @@ class Forecaster:
         self._horizons = np.array(config.horizons)
         self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
         k, h, q = len(names), len(config.horizons), len(config.levels)
-        self._panel = Panel(config.horizons, SESSION_GAP_BARS)
-        self._learning = CrpsAggregation(config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars)
+        self._panel = Panel(config.horizons, SESSION_GAP_BARS, config.covariates)
+        self._known = KnownVariance(config.horizons, SESSION_GAP_BARS, events)
+        self._learning = CrpsAggregation(
+            config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars, config.horizons,
+            kinds.starting_weights(self._names, config.horizons),
+        )  # fmt: skip
+        self._kinds = KindsOfSeries(self._names, config.experts)
+        self._reversion = MeanReversion(config.horizons) if kinds.AUTO in config.experts else None
         self._calibration = Calibration(config, _NUM_REGIMES)
         self._joint = JointHistory(config.levels)
         self._opinions = OpinionTracker(config)
@@ -65,7 +80,7 @@ class Forecaster:
         self._newest.declare("num", 0, np.int64)
         self._newest.grow(1)  # row 0 stands in for a series that was never seen
         # Ring buffers of what waits for its outcome, fused first; single precision suffices to score it.
-        self._pending_batch: BarBatch | None = None
+        self._pending_batch: tuple[BarBatch, BarBatch] | None = None  # as it was, and as experts see it
         self._pending = SeriesColumns()
         self._pending.declare("regime", np.zeros(config.horizons[-1]), np.int64)
         self._ring_names = [str(horizon) for horizon in config.horizons]
@@ -75,14 +90,48 @@ class Forecaster:
     @property
     def models(self) -> dict[str, str]:
         """Name and version of every part that shapes a forecast, for the record."""
-        return {FUSED: VERSION, NARRATOR: NARRATOR_VERSION} | {
+        return {FUSED: VERSION, NARRATOR: NARRATOR_VERSION, **self._known.models} | {
             expert.name: expert.version for expert in self._experts
         }
+
+    @property
+    def event_effects(self) -> EventEffects:
+        """What is learnt of scheduled events."""
+        return self._known.effects
+
+    @property
+    def choices(self) -> list[kinds.KindChoice]:
+        """What was chosen for each kind of series that was observed; empty where settings name the experts."""
+        return self._kinds.choices(self._panel.names) if kinds.AUTO in self._config.experts else []
+
+    @property
+    def returning(self) -> list[str]:
+        """The series that are held to return to a level of their own."""
+        if self._reversion is None:
+            return []
+        rows = np.arange(len(self._panel))
+        return self.names_of(rows[self._reversion.returns(rows)])
 
     @property
     def series(self) -> list[str]:
         """Every series that was observed."""
         return list(self._panel.names)
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Those of the settings."""
+        return self._config.covariates
+
+    @property
+    def missing_covariates(self) -> list[str]:
+        """Covariates of the settings of which no bar came so far."""
+        return self._panel.missing_covariates
+
+    @property
+    def price_faults(self) -> list[str]:
+        """One line for each split that prices were not adjusted for and each series that seems renamed, since the
+        start."""
+        return [str(one) for one in (*self._panel.splits, *self._panel.renames)]
 
     def observe(self, bars: Sequence[Bar], regimes: Sequence[Regime] | None = None) -> None:
         """Take in bars closing at one instant, each series at most once, and make a new forecast for each.
@@ -92,17 +141,32 @@ class Forecaster:
         """
         self.learn()
         known = len(self._panel)
-        batch = self._panel.enter(bars)
+        batch = self._panel.enter(bars, self._factors_of_closed)
         if len(self._panel) > known:
             self._grow(len(self._panel))
         if batch is None:
             return
         if regimes is not None:
             self._enter_regimes(bars, regimes)
-        for expert in self._experts:
-            expert.update(batch)
+        self._kinds.classify(batch)
+        seen = self._less_expected(batch)
+        for expert in self._needed_experts():
+            expert.update(seen)
         self._renew(batch)
-        self._pending_batch = batch
+        self._pending_batch = batch, seen
+
+    def _less_expected(self, batch: BarBatch) -> BarBatch:
+        """The bars as experts see them: less the moves that were expected of series that return to a level."""
+        if self._reversion is None or self._kinds.are_intraday(batch.index).all():
+            return batch
+        return self._reversion.update(batch, self._panel.paths_of(batch.index))
+
+    def _factors_of_closed(
+        self, index: NDArray[np.intp], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
+    ) -> tuple[Array, Array] | None:
+        if self._known.num_series < len(self._panel):
+            self._known.grow(self._panel.series)
+        return self._known.of_closed(index, start_ns, end_ns)
 
     def _enter_regimes(self, bars: Sequence[Bar], regimes: Sequence[Regime]) -> None:
         rows = np.array(self._panel.rows_of_bars(bars), np.intp)
@@ -111,17 +175,30 @@ class Forecaster:
 
     def learn(self) -> None:
         """Score the forecasts that matured with the last bars; let weights, calibration and experts learn."""
-        batch, self._pending_batch = self._pending_batch, None
-        if batch is None:
+        pending, self._pending_batch = self._pending_batch, None
+        if pending is None:
             return
+        batch, seen = pending
+        outcomes = self._known.divided(seen)
         self._learn_from_outcomes(batch)
-        for expert in self._experts:
-            expert.learn(batch)
+        even = seen if outcomes is None else replace(seen, outcomes=outcomes)
+        for expert in self._needed_experts():
+            expert.learn(even)
+        if self._reversion is not None:
+            are_intraday = self._kinds.are_intraday(batch.index)
+            if not are_intraday.all():
+                self._reversion.learn(batch, ~are_intraday)
         self._queue(batch)
+
+    def _needed_experts(self) -> list[Expert]:
+        """Those that some series' kind has."""
+        is_needed = self._kinds.is_needed
+        return [expert for expert, needed in zip(self._experts, is_needed, strict=True) if needed]
 
     def _learn_from_outcomes(self, batch: BarBatch) -> None:
         """Score the forecasts of the experts and their mix of h bars ago."""
         waited, known, outcome, regimes = self._collect_matured(batch)
+        self._known.learn(batch, self._ratio(batch, waited[:, 0, 0]))
         if not known.any():
             return
         ends_ns = self._panel.ends_ns(batch.index)
@@ -130,9 +207,19 @@ class Forecaster:
             batch.index, batch.group, batch.end_ns, outcome, known[:, 0], regimes, self._panel.group_sizes
         )
         self._calibration.learn(matured, waited)
-        self._learning.learn(matured, waited)
+        pools, sizes = self._kinds.pools(batch.index, batch.group), self._kinds.pool_sizes
+        self._learning.learn(replace(matured, groups=pools, num_series=sizes), waited)
         waited[:, 0] = self._opinions.learn(batch, waited[:, 0], outcome, known[:, 0])
+        idle = self._kinds.idle(batch.index)  # [n, K]
+        known[:, 1:] |= idle[:, :, None]
         self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
+
+    def _ratio(self, batch: BarBatch, waited: Array) -> Array:
+        """The size [n] of the newest returns over half the 90% band that was forecast for them; NaN where none was."""
+        half = 0.5 * (waited[:, self._high] - waited[:, self._low])
+        if self._config.horizons[0] != 1:
+            half = np.full_like(half, np.nan)
+        return np.abs(batch.outcomes[:, 0]) / np.maximum(half, SIGMA_FLOOR)
 
     def _collect_matured(self, batch: BarBatch) -> tuple[Array, NDArray[np.bool_], Array, NDArray[np.int64]]:
         """What was forecast for these bars [n, 1 + K, H, Q], fused first; where it has an outcome [n, 1 + K, H]; the
@@ -162,13 +249,25 @@ class Forecaster:
         """Take the experts' new quantiles and mix them."""
         rows, newest = batch.rows, self._newest
         shape = (len(batch.index), len(self._horizons), len(self._config.levels))
-        experts = stack_on_grid(
-            [_checked(expert.name, expert.quantiles(rows), shape) for expert in self._experts]
-        )
+        quantiles = [
+            _checked(expert.name, expert.quantiles(rows), shape) if is_needed else _none(shape)
+            for expert, is_needed in zip(self._experts, self._kinds.is_needed, strict=True)
+        ]
+        ahead = self._known.ahead(batch.index)
+        if ahead is not None:
+            quantiles = [each * ahead[:, :, None] for each in quantiles]
+        if self._reversion is not None and self._reversion.returns(batch.index).any():
+            coming = self._reversion.coming(rows)[:, :, None]
+            quantiles = [each + coming for each in quantiles]
+        experts = stack_on_grid(quantiles)
+        idle = self._kinds.idle(batch.index)
+        if idle.any():
+            experts[idle] = np.nan
         regimes = newest["regime"][batch.index]
         calibration = self._calibration.stretch(batch.index, batch.group, regimes)
+        pools = self._kinds.pools(batch.index, batch.group)
         weights, fused = self._learning.fuse(
-            batch.index, batch.group, regimes, self._panel.group_sizes, experts, calibration
+            batch.index, pools, regimes, self._kinds.pool_sizes, experts, calibration
         )
         newest["experts"][rows], newest["weights"][rows] = experts, weights
         newest["calibration"][rows], newest["fused"][rows] = calibration, fused
@@ -213,6 +312,10 @@ class Forecaster:
         """The same of the series of bars."""
         return self._forecast(np.array(self._panel.rows_of_bars(bars), np.intp))
 
+    def choice_of(self, series: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each expert, by name, is among those of each series' kind [n, K]; the series were observed."""
+        return ~self._kinds.idle(self._panel.rows_of(series))
+
     def names_of(self, rows: NDArray[np.intp]) -> list[str]:
         """The ids of series by their rows in a batch."""
         names = self._panel.names
@@ -222,9 +325,14 @@ class Forecaster:
         seen = found >= 0
         rows = as_rows(np.maximum(found, 0))
         newest = {name: column[rows].copy() for name, column in self._newest.items()}
-        fused = newest["fused"]
+        fused, names = newest["fused"], self._names
+        is_needed = self._kinds.is_needed
+        if not all(is_needed):
+            names = tuple(expert.name for expert in self._needed_experts())
+            for each in ("experts", "weights"):
+                newest[each] = newest[each][:, is_needed]
         return ForecastBatch(
-            names=self._names,
+            names=names,
             horizons=self._config.horizons,
             levels=self._config.levels,
             ready=np.isfinite(fused[:, 0, 0]) & seen,
@@ -314,6 +422,9 @@ class Forecaster:
             "hearing": self._opinions.state(),
             "scores": self._scoreboard.state(),
             "joint": self._joint.state(),
+            "known_variance": self._known.state(),
+            "kinds": self._kinds.state(),
+            "mean_reversion": self._reversion.state() if self._reversion is not None else {},
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -324,6 +435,9 @@ class Forecaster:
                 f"saved forecasts are by {sorted(state['experts'])}, not {list(self._names)}: start again"
             )
         self._panel.restore(state["panel"])
+        self._kinds.restore(state["kinds"])
+        if self._reversion is not None:
+            self._reversion.restore(state["mean_reversion"])
         for expert in self._experts:
             expert.restore(state["experts"][expert.name])
         self._calibration.restore(state["calibration"])
@@ -333,14 +447,25 @@ class Forecaster:
         self._opinions.restore(state["hearing"])
         self._scoreboard.restore(state["scores"])
         self._joint.restore(state.get("joint", {}))
+        self._known.grow(self._panel.series)
+        if "known_variance" in state:
+            self._known.restore(state["known_variance"])
 
     def _grow(self, num_series: int) -> None:
-        for expert in self._experts:
+        self._kinds.enter(self._panel)
+        for expert in self._needed_experts():
             expert.grow(num_series)
+        if self._reversion is not None:
+            self._reversion.grow(num_series)
         for columns in (self._learning.columns, self._calibration.columns, self._newest, self._pending):
             columns.grow(num_series)
         self._opinions.grow(num_series)
         self._joint.grow(self._panel.intervals)
+
+
+def _none(shape: tuple[int, int, int]) -> Array:
+    """Quantiles of an expert that no series needs."""
+    return np.full(shape, np.nan)
 
 
 def _checked(name: str, found: object, shape: tuple[int, int, int]) -> Array:

@@ -130,19 +130,35 @@ class CrpsAggregation:
     """
 
     def __init__(
-        self, levels: Sequence[float], num_experts: int, num_horizons: int, num_regimes: int, half_life: float
+        self,
+        levels: Sequence[float],
+        num_experts: int,
+        num_horizons: int,
+        num_regimes: int,
+        half_life: float,
+        horizons: Sequence[int] | None = None,
+        starts: Array | None = None,
     ) -> None:
+        """`horizons` in bars, 1 each by default; `starts` [S, H, K], the weights above 0 before anything was learnt,
+        of kinds of series, of which pool p has kind p mod S; equal by default."""
         self._levels = np.array(levels)
         self._shares = zone_shares(tuple(levels))
         self._cells = 2.0 * integration_weights(levels)
         self._half_life, self._keep = half_life, round(0.5 ** (1.0 / half_life), 12)
         self._log_k = round(math.log(2 * num_experts), 12)
         self._num_awake = 1 + num_regimes
+        bars = np.array(horizons or [1] * num_horizons, np.float64)
+        self._paces: Array = 1.0 / np.sqrt(bars)  # overlapping outcomes: h of them say little more than one
+        self._pool_paces: Array = np.sqrt(self._paces)
+        self._starts = np.ones((1, num_horizons, num_experts)) if starts is None else starts
         blank = np.zeros((self._num_awake, num_horizons, num_experts, len(ZONES)))
         self.columns, self.pooled = SeriesColumns(), SeriesColumns()
         for columns in (self.columns, self.pooled):
             for name in ("regret", "square", "largest"):
                 columns.declare(name, blank)
+        self._known_priors: tuple[tuple[int, ...], Array] | None = (
+            None  # since `learn`, with the sizes of pools
+        )
         # What an instant's series have taught so far: one step of the pool, once a later instant comes.
         self.pooled.declare("owed", blank)
         self.pooled.declare("owed_share", np.zeros((self._num_awake, num_horizons)))
@@ -153,9 +169,14 @@ class CrpsAggregation:
 
         An expert that was NaN then is held to have done as the mix.
         """
+        self._known_priors = None
         if compiled.core is not None:
             self._learn_compiled(compiled.core, batch, waited)
-            return
+        else:
+            self._learn(batch, waited)
+        self._priors(batch.num_series)  # now, so that the next forecast need not wait for them
+
+    def _learn(self, batch: MaturedForecasts, waited: Array) -> None:
         mixed, experts = waited[:, 0], waited[:, 1:]
         outcome, known = batch.outcome, batch.known
         width = np.maximum(mixed[..., -1] - mixed[..., 0], 1e-12)
@@ -177,15 +198,15 @@ class CrpsAggregation:
         losses = np.empty((n, h, k - 1, len(ZONES)))
         core.learn_weights(
             batch.index, batch.regimes, known, batch.outcome, waited, *(self.columns[name] for name in names),
-            self._levels, self._cells, self._shares, losses, np.empty(q), np.empty(q), self._keep, self._log_k,
-            _MIN_LOSS,
+            self._levels, self._cells, self._shares, losses, np.empty(q), np.empty(q), self._paces, self._keep,
+            self._log_k, _MIN_LOSS,
         )  # fmt: skip
         for group in distinct(batch.groups):
             self.pooled.grow(group + 1)
             core.pool_losses(
                 group, int(batch.ends_ns[batch.groups == group].max()), batch.groups, batch.regimes, known, losses,
-                *(self.pooled[name] for name in (*names, "owed", "owed_share", "end_ns")), batch.num_series[group],
-                self._half_life, self._log_k, _MIN_LOSS,
+                *(self.pooled[name] for name in (*names, "owed", "owed_share", "end_ns")), self._pool_paces,
+                batch.num_series[group], self._half_life, self._log_k, _MIN_LOSS,
             )  # fmt: skip
 
     def _pool(self, group: int, batch: MaturedForecasts, regret: Array) -> None:
@@ -207,7 +228,7 @@ class CrpsAggregation:
 
     def _step(self, columns: SeriesColumns, at: tuple[Any, ...], regret: Array, keep: Array) -> None:
         largest, square = columns["largest"][at] * keep, columns["square"][at] * keep
-        scaled = self._rates(largest, square) * regret
+        scaled = self._rates(columns, largest, square) * regret
         surprise = np.where(scaled < -0.5, 2.0 * np.maximum(largest, np.abs(regret)), 0.0)
         step = 0.5 * (regret * (1.0 - scaled) - surprise)
         columns["regret"][at] = columns["regret"][at] * keep + step
@@ -234,7 +255,7 @@ class CrpsAggregation:
         own = self.columns
         if core is not None and core.fuse(
             own["regret"], own["square"], own["largest"], self._priors(num_series), index, groups, regimes, experts,
-            calibration, self._shares, weights, mixed, self._log_k, middle,
+            calibration, self._shares, self._paces, weights, mixed, self._log_k, middle,
         ):  # fmt: skip
             return weights, mixed
         ready: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(experts), axis=(2, 3))  # [n, K]
@@ -264,23 +285,37 @@ class CrpsAggregation:
         return _round_weights(weights.swapaxes(1, 2))
 
     def _priors(self, num_series: Mapping[int, int]) -> Array:
-        """What all series of a group have taught, as weights [G, R, H, K, Z].
+        """What is held of the experts before a series' own losses count, as weights [P, R, H, K, Z]: the start of its
+        kind, moved by what all series of a pool have taught.
 
-        To the power of 1 − 1/N: a series' own part of it must not count twice, least of all where it is alone.
+        The latter to the power of 1 − 1/N: a series' own part of it must not count twice, least of all where it is
+        alone; the start then stands by itself.
         """
+        sizes = tuple(num_series.values())
+        if self._known_priors is None or self._known_priors[0] != sizes:
+            self._known_priors = sizes, self._compute_priors(num_series)
+        return self._known_priors[1]
+
+    def _compute_priors(self, num_series: Mapping[int, int]) -> Array:
         num_groups, num_regimes = len(num_series), self._num_awake - 1
         self.pooled.grow(num_groups)
         if compiled.core is not None:
-            priors = np.empty((num_groups, num_regimes, *self.pooled["regret"].shape[2:]))
-            powers = np.array([1.0 - 1.0 / num_series[group] for group in range(num_groups)])
+            priors = np.zeros((num_groups, num_regimes, *self.pooled["regret"].shape[2:]))
+            powers = np.array([_power(num_series[group]) for group in range(num_groups)])
             learnt = (self.pooled[name] for name in ("regret", "square", "largest"))
-            compiled.core.fill_priors(*learnt, powers, priors, self._log_k, _MIN_LOSS, _MIN_PRIOR)
+            compiled.core.fill_priors(
+                *learnt, self._starts, powers, priors, self._pool_paces, self._log_k, _MIN_LOSS, _MIN_PRIOR
+            )
             return priors
         groups, regimes = np.divmod(np.arange(num_groups * num_regimes, dtype=np.int64), num_regimes)
-        shares = self._shares_of(self.pooled, groups, regimes, np.array([[[True]]]))
+        starts = self._starts[groups % len(self._starts)][..., None]  # [P·R, H, K, 1]
+        shares = self._shares_of(self.pooled, groups, regimes, np.array([[[True]]])) * starts
         shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1e-300)
-        power = np.array([1.0 - 1.0 / num_series[group] for group in groups.tolist()])
-        shares = exact.exp(power[:, None, None, None] * exact.log(np.maximum(shares, _MIN_PRIOR)))
+        power = np.array([_power(max(num_series[group], 1)) for group in groups.tolist()])[
+            :, None, None, None
+        ]
+        shares = exact.exp(power * exact.log(np.maximum(shares, _MIN_PRIOR)))
+        shares = exact.exp((1.0 - power) * exact.log(starts)) * shares
         return shares.reshape(num_groups, num_regimes, *shares.shape[1:])
 
     def _shares_of(
@@ -292,14 +327,16 @@ class CrpsAggregation:
     ) -> Array:
         """The weight of each expert [n, H, K, Z], for all times and in this regime, up to a common factor."""
         awake = np.stack([np.zeros_like(regimes), 1 + regimes])  # [2, n]
-        rates = self._rates(columns["largest"][rows, awake], columns["square"][rows, awake])
+        rates = self._rates(columns, columns["largest"][rows, awake], columns["square"][rows, awake])
         score = np.where(is_ready, rates * columns["regret"][rows, awake], _MIN_SCORE)  # [2, n, H, K, Z]
         best = np.maximum(score[0], score[1]).max(axis=2, keepdims=True)
         shares = rates * exact.exp(score - best) * is_ready
         return shares[0] + shares[1]
 
-    def _rates(self, largest: Array, square: Array) -> Array:
-        return np.minimum(
+    def _rates(self, columns: SeriesColumns, largest: Array, square: Array) -> Array:
+        """Learning rates [..., H, K, Z] of each series' own part, or of what all of a pool teach."""
+        paces = self._paces if columns is self.columns else self._pool_paces
+        return paces[:, None, None] * np.minimum(
             0.5 / np.maximum(largest, _MIN_LOSS), np.sqrt(self._log_k / np.maximum(square, _MIN_LOSS))
         )
 
@@ -309,6 +346,12 @@ class CrpsAggregation:
     def restore(self, state: dict[str, Any]) -> None:
         self.columns.restore(state["own"])
         self.pooled.restore(state["pooled"])
+        self._known_priors = None
+
+
+def _power(num_series: int) -> float:
+    """How far a pool of so many series counts; below zero for one of none."""
+    return 1.0 - 1.0 / num_series if num_series else -1.0
 
 
 def _round_weights(weights: Array) -> Array:

@@ -6,7 +6,6 @@
 #include "../domain/portable_math.h"
 
 #define MIN_LOSS 1e-6
-#define MIN_SCORE (-1e300)
 #define MIN_SUM 1e-300
 #define WEIGHT_UNITS 1e6
 #define TICKS_PER_UNIT 1e10
@@ -14,7 +13,7 @@
 
 enum { MAX_EXPERTS = 64, MAX_LEVELS = 128, MAX_ZONES = 8 };
 
-enum { REGRET, SQUARE, LARGEST, PRIOR, INDEX, GROUPS, REGIMES, EXPERTS, CALIBRATION, SHARES, WEIGHTS, FUSED, NUM_ARRAYS };
+enum { REGRET, SQUARE, LARGEST, PRIOR, INDEX, GROUPS, REGIMES, EXPERTS, CALIBRATION, SHARES, PACES, WEIGHTS, FUSED, NUM_ARRAYS };
 
 static const struct {
     int ndim;
@@ -22,7 +21,7 @@ static const struct {
 } wanted[NUM_ARRAYS] = {
     [REGRET] = {5, "d"},   [SQUARE] = {5, "d"},  [LARGEST] = {5, "d"}, [PRIOR] = {5, "d"},
     [INDEX] = {1, "lq"},   [GROUPS] = {1, "lq"}, [REGIMES] = {1, "lq"}, [EXPERTS] = {4, "d"},
-    [CALIBRATION] = {2, "d"}, [SHARES] = {2, "d"}, [WEIGHTS] = {4, "d"}, [FUSED] = {3, "d"},
+    [CALIBRATION] = {2, "d"}, [SHARES] = {2, "d"}, [PACES] = {1, "d"}, [WEIGHTS] = {4, "d"}, [FUSED] = {3, "d"},
 };
 
 typedef struct {
@@ -32,24 +31,25 @@ typedef struct {
 
 static double greater(double a, double b) { return a > b ? a : b; }
 
-static double rate(double largest, double square, double log_k)
+static double rate(double largest, double square, double pace, double log_k)
 {
     const double first = 0.5 / greater(largest, MIN_LOSS), second = sqrt(log_k / greater(square, MIN_LOSS));
-    return first < second ? first : second;
+    return pace * (first < second ? first : second);
 }
 
 /* The weights [K, Z] of one horizon, `step` apart from expert to expert: those for all times and those of the regime,
    times the prior, in whole units. */
 static void weigh(const double *regret[2], const double *square[2], const double *largest[2], const double *prior,
-                  const int *is_ready, Sizes sizes, double *weights, Py_ssize_t step)
+                  const int *is_ready, double pace, Sizes sizes, double *weights, Py_ssize_t step)
 {
     const Py_ssize_t num = sizes.experts, zones = sizes.zones;
     for (Py_ssize_t z = 0; z < zones; z++) {
         double rates[2][MAX_EXPERTS], scores[2][MAX_EXPERTS], own[MAX_EXPERTS], best = -INFINITY, sum = 0.0;
         for (Py_ssize_t k = 0; k < num; k++) {
             for (int a = 0; a < 2; a++) {
-                rates[a][k] = rate(largest[a][k * zones + z], square[a][k * zones + z], sizes.log_k);
-                scores[a][k] = is_ready[k] ? rates[a][k] * regret[a][k * zones + z] : MIN_SCORE;
+                if (!is_ready[k]) continue; /* its score is below every other's, its weight 0 */
+                rates[a][k] = rate(largest[a][k * zones + z], square[a][k * zones + z], pace, sizes.log_k);
+                scores[a][k] = rates[a][k] * regret[a][k * zones + z];
                 best = greater(scores[a][k], best);
             }
         }
@@ -124,7 +124,8 @@ static void fuse_row(const Py_buffer *views, Py_ssize_t row, Sizes sizes)
                                   ((index * sizes.awake + (a ? 1 + regime : 0)) * sizes.horizons + h) * table;
         const double *prior = (const double *)views[PRIOR].buf + ((group * sizes.regimes + regime) * sizes.horizons + h) * table;
         const Py_ssize_t step = sizes.horizons * sizes.zones;
-        weigh(learnt[REGRET], learnt[SQUARE], learnt[LARGEST], prior, is_ready, sizes, weights + h * sizes.zones, step);
+        weigh(learnt[REGRET], learnt[SQUARE], learnt[LARGEST], prior, is_ready,
+              ((const double *)views[PACES].buf)[h], sizes, weights + h * sizes.zones, step);
         mix(experts + h * sizes.levels, width, weights + h * sizes.zones, step, views[SHARES].buf, is_ready,
             ((const double *)views[CALIBRATION].buf)[row * sizes.horizons + h], sizes, fused + h * sizes.levels);
         if (!is_any_ready)
@@ -154,12 +155,13 @@ static int are_fit(const Py_buffer *views, Sizes *sizes)
     sizes->zones = zones, sizes->levels = q;
     const Py_ssize_t tables[5] = {learnt[0], prior[1] + 1, h, k, zones}, priors[5] = {prior[0], prior[1], h, k, zones};
     const Py_ssize_t rows[1] = {num}, stretches[2] = {num, h}, hats[2] = {zones, q};
+    const Py_ssize_t paces[1] = {h};
     const Py_ssize_t weights[4] = {num, k, h, zones}, fused[3] = {num, h, q};
     if (k > MAX_EXPERTS || q > MAX_LEVELS || zones > MAX_ZONES || sizes->median < 0 || sizes->median >= q ||
         !has_shape(views + REGRET, tables) || !has_shape(views + SQUARE, tables) || !has_shape(views + LARGEST, tables) ||
         !has_shape(views + PRIOR, priors) || !has_shape(views + INDEX, rows) || !has_shape(views + GROUPS, rows) ||
         !has_shape(views + REGIMES, rows) || !has_shape(views + CALIBRATION, stretches) ||
-        !has_shape(views + SHARES, hats) || !has_shape(views + WEIGHTS, weights) || !has_shape(views + FUSED, fused))
+        !has_shape(views + SHARES, hats) || !has_shape(views + PACES, paces) || !has_shape(views + WEIGHTS, weights) || !has_shape(views + FUSED, fused))
         return 0;
     for (Py_ssize_t row = 0; row < num; row++) {
         const int64_t index = ((const int64_t *)views[INDEX].buf)[row], group = ((const int64_t *)views[GROUPS].buf)[row];

@@ -13,6 +13,7 @@ def fuse(
     experts: NDArray[Any],
     calibration: NDArray[Any],
     shares: NDArray[Any],
+    paces: NDArray[Any],
     weights: NDArray[Any],
     fused: NDArray[Any],
     log_k: float,

@@ -92,8 +92,8 @@ def pit(quantiles: Array, outcome: Array, levels: Array) -> Array:
 class ScoreRow:
     """Mean score of one name ('fused' or an expert) at one horizon.
 
-    Every name is scored on the same forecasts, those that all experts had made, so that ratios of `crps` mean
-    something. `coverage90` is the share of outcomes between the 5% and 95% quantiles.
+    Names are scored on forecasts that all experts of a series' kind had made: on the same ones where `num` is the same,
+    so that ratios of `crps` mean something. `coverage90` is the share of outcomes between the 5% and 95% quantiles.
     """
 
     name: str
@@ -101,6 +101,20 @@ class ScoreRow:
     num: int
     crps: float
     coverage90: float
+
+
+def beside_best(rows: Sequence[ScoreRow], horizon: int, fused: str = "fused") -> tuple[float, str]:
+    """CRPS of the fused forecast over that of the expert with the lowest, and its name; NaN and "" without one.
+
+    Of the experts, those count that have as many scored forecasts: the others are of other series.
+    """
+    here = [row for row in rows if row.horizon == horizon]
+    ours = next((row for row in here if row.name == fused), None)
+    others = [row for row in here if ours is not None and row.name != fused and row.num == ours.num]
+    if ours is None or not others:
+        return float("nan"), ""
+    best = min(others, key=lambda row: row.crps)
+    return (ours.crps / best.crps if best.crps > 0.0 else float("nan")), best.name
 
 
 class Scoreboard:
@@ -112,10 +126,10 @@ class Scoreboard:
         self._low, self._high = levels.index(0.05), levels.index(0.95)
         self._crps = np.zeros((len(names), len(horizons)))
         self._inside = np.zeros((len(names), len(horizons)), np.int64)
-        self._num = np.zeros(len(horizons), np.int64)
+        self._num = np.zeros((len(names), len(horizons)), np.int64)
 
     def add(self, quantiles: Array, outcome: Array, matured: NDArray[np.bool_]) -> None:
-        """Score quantiles [n, names, H, Q] by outcomes [n, H] where `matured` [n, H]."""
+        """Score quantiles [n, names, H, Q] by outcomes [n, H] where `matured` [n, H]; NaN: that name has none."""
         if compiled.core is not None:
             compiled.core.add_scores(
                 quantiles, outcome, matured.view(np.uint8), self._levels, self._cells, np.empty(len(self._levels)),
@@ -123,11 +137,12 @@ class Scoreboard:
             )  # fmt: skip
             return
         y = np.where(matured, outcome, 0.0)[:, None]
+        scored = matured[:, None] & np.isfinite(quantiles[..., 0])
         scores = crps(quantiles, y, self._levels)  # [n, names, H]
-        inside = (quantiles[..., self._low] <= y) & (y <= quantiles[..., self._high]) & matured[:, None]
-        self._crps += np.where(matured[:, None], scores, 0.0).sum(axis=0)
+        inside = (quantiles[..., self._low] <= y) & (y <= quantiles[..., self._high]) & scored
+        self._crps += np.where(scored, scores, 0.0).sum(axis=0)
         self._inside += inside.sum(axis=0)
-        self._num += matured.sum(axis=0)
+        self._num += scored.sum(axis=0)
 
     def rows(self) -> list[ScoreRow]:
         """One row for each name and horizon that has a score."""
@@ -135,13 +150,13 @@ class Scoreboard:
             ScoreRow(
                 name,
                 horizon,
-                int(self._num[j]),
-                float(self._crps[k, j] / self._num[j]),
-                float(self._inside[k, j] / self._num[j]),
+                int(self._num[k, j]),
+                float(self._crps[k, j] / self._num[k, j]),
+                float(self._inside[k, j] / self._num[k, j]),
             )
             for k, name in enumerate(self._names)
             for j, horizon in enumerate(self._horizons)
-            if self._num[j]
+            if self._num[k, j]
         ]
 
     def state(self) -> dict[str, Any]:

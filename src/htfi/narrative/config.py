@@ -43,7 +43,7 @@ class NarrativeConfig:
         "record of each reading which words carried it, and digests of attention and last hidden states; "
         "one more pass of the model for each word of the headlines",
     )
-    calendar: str = setting("", "file of scheduled announcements (TOML or CSV), or 'sample'")
+    calendar: str = setting("", "file of scheduled events or announcements; 'recurring': by rule; 'sample'")
 
     def __post_init__(self) -> None:
         check_bounds("narrative", self)

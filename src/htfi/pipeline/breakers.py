@@ -47,7 +47,7 @@ def _view(one: SeriesContext, as_of_ns: int, components: Components) -> ViewObse
     if one.view is None:
         return None
     request = one.request
-    news = components.news.news_context(request.news, request.plan, request.budget)
+    news = components.news.contents.news_context(request.news, request.plan, request.budget)
     if one.forecast is None or one.forecast.tilt is None:
         return observe_view(one.view, as_of_ns, news=news)
     low, high = one.forecast.central_band

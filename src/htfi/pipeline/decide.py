@@ -83,9 +83,9 @@ def _merged_view(request: ReadRequest, view: NewsView | None, components: Compon
     if request.news is NO_NEWS or is_silent(request.plan):
         return view
     question = request.question
-    parts = news.item_parts(request.news, question.as_of_ns, question.bar_ns)
+    parts = news.contents.item_parts(request.news, question.as_of_ns, question.bar_ns)
     merged = join_parts(view, parts, request.news.readings, news, question.as_of_ns)
-    return merged if merged is None else bound_view(merged, news.influence_limits(request.news))
+    return merged if merged is None else bound_view(merged, news.contents.influence_limits(request.news))
 
 
 def weigh_views(
@@ -109,7 +109,8 @@ def weigh_views(
                 series_context.request.question.bar_ns,
                 series_context.features.get("return_last"),
                 max_view_influence(
-                    series_context.view, components.news.influence_limits(series_context.request.news)
+                    series_context.view,
+                    components.news.contents.influence_limits(series_context.request.news),
                 ),
             ),
             series_context.swaps,
@@ -210,7 +211,7 @@ def make_decision(
         row,
         forecast,
         plan,
-        headlines=components.news.items(series_context.view.cited) if series_context.view else (),
+        headlines=components.news.held.items(series_context.view.cited) if series_context.view else (),
         view=series_context.view,
         tilt=forecast.tilt,
         deepening=plan.rung_after_release is Rung.DEEP and not is_high_value(plan),
@@ -237,7 +238,7 @@ def make_decision(
         rationale=rationale,
         circumstances=columns.circumstances(row),
         verdict=_NOT_JUDGED,
-        news_context=components.news.news_context(request.news, plan, request.budget),
+        news_context=components.news.contents.news_context(request.news, plan, request.budget),
         trigger=UNSET if answered is None else DecisionTrigger.NEWS,
         news_trigger=UNSET if answered is None else answered.trigger,
         governance=governed,

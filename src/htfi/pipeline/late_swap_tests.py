@@ -90,6 +90,6 @@ class LateSwapTests:
 
     def _swaps_of(self, question: Question, limits: FairnessConfig) -> ModelSwaps:
         """The swaps of a question, from its items as they were written, where they are held still."""
-        written = {item.id: item for item in self._news.items([item.id for item in question.items])}
+        written = {item.id: item for item in self._news.held.items([item.id for item in question.items])}
         items = [written.get(item.id, item) for item in question.items]
         return ModelSwaps.of(question, items, self._news, limits.num_swaps)

@@ -36,12 +36,13 @@ class PreparedViews:
         self.num_verified = self.num_confirmed = 0  # amendments of what was served; those that say the same
         self._series: OrderedDict[str, tuple[str, int]] = OrderedDict()  # symbol, bar in ns
         self.rung = next((rung for rung in (Rung.SPECULATIVE, Rung.EDGE) if rung in readings.rungs), None)
+        self._moves_bands = bool(calendar.events)
         self.is_on = bool(calendar.releases) and self.rung is not None and config.max_readings > 0
 
     @property
     def models(self) -> dict[str, str]:
-        """The calendar, for the record of a decision."""
-        return self.prefetcher.models if self.is_on else {}
+        """The calendar, for the record of a decision: of its views or its band."""
+        return self.prefetcher.models if self.is_on or self._moves_bands else {}
 
     def due_announcements(self, now_ns: int) -> list[Announcement]:
         """Announcements to open before any event at `now_ns` is taken in."""

@@ -27,16 +27,16 @@ def reading_influences(
     count as made.
     """
     news, views, potential = components.news, components.views, components.forecaster.potential_weight
-    limit = news.influence_limits(request.news).reading
+    limit = news.contents.influence_limits(request.news).reading
     edge, speculative = (
-        round(limit * potential(news.narrator(views.version(rung), request.news)), 6)
+        round(limit * potential(news.contents.narrator(views.version(rung), request.news)), 6)
         if rung in views.rungs
         else 0.0
         for rung in _RUNGS
     )
     known = UNSET if views.has(request.series, request.question, Rung.EDGE, left_out) else edge
     is_capped = all(route is Route.DRAFT for route in news.max_routes(request.news.items))
-    opinion = news.encoder_opinion(request.news)
+    opinion = news.contents.encoder_opinion(request.news)
     return Influences(
         known,
         known if is_capped and Rung.EDGE in views.rungs else speculative,
@@ -58,8 +58,8 @@ def is_worth_depth(request: ReadRequest, components: Components, config: Fidelit
     items = request.question.items
     if not items:
         return False
-    narrator = components.news.narrator(components.views.version(Rung.DEEP), request.news)
-    limit = components.news.influence_limits(request.news).reading
+    narrator = components.news.contents.narrator(components.views.version(Rung.DEEP), request.news)
+    limit = components.news.contents.influence_limits(request.news).reading
     influence = limit * components.forecaster.potential_weight(narrator) / DEEP_FACTOR
     return influence >= config.min_influence or is_trial(items[0].id)
 
@@ -67,6 +67,6 @@ def is_worth_depth(request: ReadRequest, components: Components, config: Fidelit
 def can_move_forecasts(screened: ScreenedItem, components: Components, config: FidelityConfig) -> bool:
     """Whether a reading of an item, by whoever has earned most, could move enough of a forecast."""
     news, views = components.news, components.views
-    readers = [news.encoder_reader, *(views.version(rung) for rung in _RUNGS if rung in views.rungs)]
+    readers = [news.contents.encoder_reader, *(views.version(rung) for rung in _RUNGS if rung in views.rungs)]
     most = max(map(components.forecaster.potential_weight, readers))
     return news.sanitiser.max_influence(screened) * most >= config.min_influence

@@ -92,7 +92,7 @@ def plan_readings(
         request = series_context.request._replace(
             plan=plan, budget=_budget(deadline_ms, inputs.left_ms, components)
         )
-        news = components.news.read_by_encoder(request.news) if plan.counts_encoder_alone else None
+        news = components.news.contents.read_by_encoder(request.news) if plan.counts_encoder_alone else None
         if news is not None:
             request = request._replace(news=news, question=replace(request.question, items=()))
         series[place] = replace(series_context, request=request)
@@ -142,9 +142,9 @@ def plan_deep_readings(
         elif tilt is not None and is_worth_depth(request, components, context.fidelity):
             divergences[place] = tilt.divergence_rank
     bars_ms = [series_context.request.question.bar_ns / NS_PER_MS for series_context in series]
-    limit = news.num_affordable(len(series))
+    limit = news.frontier.num_affordable(len(series))
     chosen, num_skipped = plan_deep_reads(plans, divergences, bars_ms, context.fidelity, limit)
-    news.charge_readings(len(chosen))
+    news.frontier.charge(len(chosen))
     return [
         replace(series_context, request=series_context.request._replace(plan=chosen[place]))
         if place in chosen
@@ -180,7 +180,7 @@ def _make_series_context(
         if answered is None and sigma and last is not None:  # the newest, which nothing has learnt from yet
             returns = (*returns, last / sigma)
     marks = facts_of(news.items, news.readings)
-    question = components.news.with_neutral_names(
+    question = components.news.facts.with_neutral_names(
         Question(bar.symbol, columns.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns, facts=marks)
     )
     plan = _plan(regime, context.pipeline.deadline_ms, news, components, context)
@@ -271,4 +271,4 @@ def _plan(
 
 
 def _budget(deadline_ms: float, left_ms: float, components: Components) -> ReadingBudget:
-    return ReadingBudget(round(deadline_ms, 3), round(left_ms, 3), components.news.frontier_cents)
+    return ReadingBudget(round(deadline_ms, 3), round(left_ms, 3), components.news.frontier.cents)

@@ -135,11 +135,11 @@ class ModelSwaps(NamedTuple):
         cls, question: Question, items: Sequence[News], news: NewsProcessor, num_swaps: int
     ) -> "ModelSwaps":
         """The swaps of a question as a model is asked it; `items` have the names as they were written."""
-        named = replace(question, items=tuple(items), asked_as="") if news.is_neutral else question
+        named = replace(question, items=tuple(items), asked_as="") if news.facts.is_neutral else question
         found = [
             (kind, _as_asked(swapped, name, question.symbol, news))
             for kind, swapped, name in swapped_questions(
-                named, news.name_of(question.symbol), news.linker, num_swaps
+                named, news.facts.name_of(question.symbol), news.facts.linker, num_swaps
             )
         ]
         own = question_id(question)
@@ -166,11 +166,11 @@ class ModelSwaps(NamedTuple):
 
 def fact_moves(texts: Sequence[str], symbol: str, news: NewsProcessor, num_swaps: int) -> list[SwapMove]:
     """What the facts of headlines mean for a symbol, before and after each swap."""
-    name = news.name_of(symbol)
-    made = [(text, swapped_texts(text, (symbol, name), news.linker, num_swaps)) for text in texts]
+    name = news.facts.name_of(symbol)
+    made = [(text, swapped_texts(text, (symbol, name), news.facts.linker, num_swaps)) for text in texts]
     asked = [(text, (symbol, name)) for text, _ in made]
     asked += [(one.text, (one.symbol or symbol, one.name)) for _, swaps in made for one in swaps]
-    readings = news.read_swapped([text for text, _ in asked], [whom for _, whom in asked])
+    readings = news.facts.read_swapped([text for text, _ in asked], [whom for _, whom in asked])
     after = iter(readings[len(made) :])
     return [
         SwapMove(f"facts {before.reader}", one.kind.value, reading_move(before), reading_move(next(after)))
@@ -194,7 +194,11 @@ def model_moves(
 
 def _as_asked(swapped: Question, name: str, symbol: str, news: NewsProcessor) -> Question:
     """A swapped question as a model is asked it; with neutral names its noise is that of the symbol itself."""
-    return replace(news.with_neutral_names(swapped, name), symbol=symbol) if news.is_neutral else swapped
+    return (
+        replace(news.facts.with_neutral_names(swapped, name), symbol=symbol)
+        if news.facts.is_neutral
+        else swapped
+    )
 
 
 def mover(rung: Rung, view: NewsView) -> str:

@@ -34,7 +34,7 @@ def join_parts(
     as_of_ns: int,
 ) -> NewsView | None:
     """A model's view, trusted as far as its items are and as their `readings` by facts support it, with other parts."""
-    trust = 1.0 if view is None else supported_trust(news.mean_trust(view.cited), view, readings)
+    trust = 1.0 if view is None else supported_trust(news.held.mean_trust(view.cited), view, readings)
     return merge_views(view, trust, parts, as_of_ns)
 
 
@@ -164,7 +164,7 @@ def report_divergence(series: "Sequence[SeriesContext]", news: "NewsProcessor") 
 def _supporting_sources(view: NewsView, now_ns: int, news: "NewsProcessor") -> list[tuple[str, float, float]]:
     """Source, trust and weight of what a view rests on."""
     if not view.parts:
-        return [(_least_trusted_source(view.cited, news), news.mean_trust(view.cited), view.confidence)]
+        return [(_least_trusted_source(view.cited, news), news.held.mean_trust(view.cited), view.confidence)]
     return [
         (_least_trusted_source(part.cited, news), part.trust, part_weight(part, now_ns))
         for part in view.parts
@@ -173,7 +173,7 @@ def _supporting_sources(view: NewsView, now_ns: int, news: "NewsProcessor") -> l
 
 def _least_trusted_source(cited: Sequence[str], news: "NewsProcessor") -> str:
     """Where the least trusted of these items came from."""
-    least = min(news.items(cited), key=lambda item: news.mean_trust((item.id,)), default=None)
+    least = min(news.held.items(cited), key=lambda item: news.held.mean_trust((item.id,)), default=None)
     return least.source if least is not None else ""
 
 

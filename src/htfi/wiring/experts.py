@@ -11,6 +11,7 @@ from htfi import models
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.experts import EXPERTS, build_experts
+from htfi.forecasting.kinds import AUTO, expand
 from htfi.forecasting.ports import Expert
 
 if TYPE_CHECKING:
@@ -23,19 +24,19 @@ _ARCH_SERIES_PER_INSTANT = 16  # some milliseconds each
 
 
 def open_experts(config: ForecastConfig, foundation: str = "", mini: str = "") -> tuple[Expert, ...]:
-    """Fresh experts in the order of `config.experts`.
+    """Fresh experts in the order of `config.experts`; "auto" stands for all that some kind of series has.
 
     'mini' reads with the model in the folder `mini`, the shipped target where that is empty; 'chronos' with the
     folder `foundation`; 'arch:garch_t' is fitted by the package arch. Raises: InvalidInput for an unknown name or a
     folder that does not serve, MissingExtra, DependencyUnavailable.
     """
-    known = sorted({*EXPERTS, *MODEL_EXPERTS})
-    of_arch = [name for name in config.experts if name.startswith(_ARCH)]
-    unknown = [name for name in config.experts if name not in known and name not in of_arch]
+    known, names = sorted({*EXPERTS, *MODEL_EXPERTS}), expand(config.experts)
+    of_arch = [name for name in names if name.startswith(_ARCH)]
+    unknown = [name for name in names if name not in known and name not in of_arch]
     if unknown:
-        named = ", ".join([*known, f"{_ARCH}MODEL"])
+        named = ", ".join([AUTO, *known, f"{_ARCH}MODEL"])
         raise InvalidInput(f"forecasting.experts: unknown {unknown}: the experts are {named}")
-    numeric = tuple(name for name in config.experts if name in EXPERTS)
+    numeric = tuple(name for name in names if name in EXPERTS)
     found: dict[str, Expert] = {}
     if numeric:
         found |= {expert.name: expert for expert in build_experts(replace(config, experts=numeric))}
@@ -59,7 +60,7 @@ def open_experts(config: ForecastConfig, foundation: str = "", mini: str = "") -
 
         model = ArchModel(name.removeprefix(_ARCH))
         found[name] = FittedExpert(config, model, name=name, num_asked=_ARCH_SERIES_PER_INSTANT)
-    return tuple(found[name] for name in config.experts)
+    return tuple(found[name] for name in names)
 
 
 def open_path_sampler(

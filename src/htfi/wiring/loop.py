@@ -30,8 +30,9 @@ from htfi.pipeline.view_cache import READINGS_VERSION as READINGS
 from htfi.pipeline.view_cache import ViewCache
 from htfi.scheduling import fidelity
 from htfi.scheduling.fidelity import ReadingTimes
+from htfi.wiring.calendar import open_calendar
 from htfi.wiring.experts import open_experts
-from htfi.wiring.news import build_news_processor, open_calendar
+from htfi.wiring.news import build_news_processor
 from htfi.wiring.settings import Settings, settings_digest
 
 if TYPE_CHECKING:  # in memory there is none
@@ -63,6 +64,7 @@ def build_components(
         forecaster=Forecaster(
             settings.forecasting,
             (*open_experts(settings.forecasting, settings.forecasting.foundation), *more_experts),
+            calendar.events,
         ),
         views=readings,
         news=processor,

@@ -1,15 +1,9 @@
-"""Builds the reading of news of a run: encoder, heads, facts, linker, sanitiser, suspicion, calendar of releases."""
+"""Builds the reading of news of a run: encoder, heads, facts, linker, sanitiser, suspicion."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from htfi import sample
-from htfi.adapters.stores.snapshot import read_whole
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.file_digests import DigestFile, file_digest
-from htfi.narrative.calendar.announcements import Calendar
-from htfi.narrative.calendar.parsing import MAX_BYTES, parse_calendar
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.encoding.linking import EntityLinker
@@ -116,26 +110,3 @@ def open_scorer(config: EncodingConfig, names: Mapping[str, Iterable[str]] | Non
     heads = heads_for(encoder)
     reader = None if encoder is None else EncoderTextReader(encoder, heads)
     return NewsScorer(reader, heads, EntityLinker(names or {}))
-
-
-SAMPLE_CALENDAR = "sample"  # stands for the calendar of the embedded sample
-SAMPLE_CALENDAR_FILE = "calendar.toml"
-
-
-def open_calendar(named: str) -> Calendar:
-    """The calendar in a file, that of the sample, or an empty one where none is named.
-
-    Raises: InvalidInput with one line that says what is wrong with it, where, and what to do.
-    """
-    if not named:
-        return Calendar()
-    path = Path(sample.__file__).with_name(SAMPLE_CALENDAR_FILE) if named == SAMPLE_CALENDAR else Path(named)
-    try:
-        if path.is_file() and path.stat().st_size > MAX_BYTES:
-            raise InvalidInput(f"calendar {path}: a calendar has at most {MAX_BYTES} bytes")
-        data = read_whole(path)
-    except (DependencyUnavailable, OSError, ValueError) as error:
-        raise InvalidInput(f"calendar {named}: cannot be read: {error}") from error
-    if data is None:
-        raise InvalidInput(f"calendar {named}: there is no such file: check narrative.calendar")
-    return parse_calendar(data, str(path))

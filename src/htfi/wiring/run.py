@@ -33,13 +33,13 @@ from htfi.pipeline.point_telemetry import NO_TELEMETRY, PointTelemetry
 from htfi.pipeline.ports import DecisionSink, EventFeed, RowQuarantine
 from htfi.pipeline.recorder import Watcher, no_subscriber
 from htfi.pipeline.run_state import LedgerTruncated, RunStateStore, SavedRun
+from htfi.wiring.calendar import open_calendar
 from htfi.wiring.control import open_governance
 from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.loop import build_loop
 from htfi.wiring.models.caching import RunCache, open_cache
 from htfi.wiring.models.readers import open_readers
-from htfi.wiring.news import open_calendar
 from htfi.wiring.news_ahead import NewsAhead, reads_ahead
 from htfi.wiring.notices import warn
 from htfi.wiring.outputs import (
@@ -223,7 +223,7 @@ def open_run(
             "settings": digest,
             "sources": sources,
             "readers": read_by,
-            "calendar": open_calendar(settings.narrative.calendar).digest,
+            "calendar": open_calendar(settings.narrative.calendar, warn).digest,
             "marking key": None if mark_key is None else mark_key.id,
         }
         if promoted:

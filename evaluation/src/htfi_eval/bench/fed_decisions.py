@@ -23,10 +23,11 @@ from htfi.narrative.ports import NewsReader
 from htfi.narrative.question import Question
 from htfi.narrative.rationale.amendment import OTHER_DIRECTION_AFTER_NEWS, SAME_DIRECTION_AFTER_NEWS, has_part
 from htfi.pipeline.record.entry import decode_entry
+from htfi.wiring.calendar import open_calendar
+from htfi.wiring.calendar_reading import SAMPLE_CALENDAR
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.loop import build_loop
 from htfi.wiring.models.readers import open_readers
-from htfi.wiring.news import SAMPLE_CALENDAR, open_calendar
 from htfi.wiring.outputs import DecisionJournal
 from htfi.wiring.run import deferred_garbage_collection
 from htfi.wiring.settings import Settings, load_settings, override

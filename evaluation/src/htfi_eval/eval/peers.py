@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.experts import EXPERTS
+from htfi.forecasting.kinds import expand
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.shapes import gaussian_quantiles, scale_shape, student_quantiles
@@ -95,7 +96,7 @@ class ExpertPeer:
 
 def classical(num_series: int, config: ForecastConfig, first: int) -> Sequence[PeerForecaster]:
     """The peers of every run, and the experts that the figures need but the mix lacks; scoring begins at `first`."""
-    needed = [name for name in (HISTVOL, HAR_FHS) if name not in config.experts]
+    needed = [name for name in (HISTVOL, HAR_FHS) if name not in expand(config.experts)]
     return (
         *(ExpertPeer(EXPERTS[name](config)) for name in needed),
         EwmaPeer(EWMA, num_series, config),

@@ -5,7 +5,7 @@ Known flaws of the staged sets are corrected or left out: `Prices.notes` says ho
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from htfi import sample
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import Bar
-from htfi.domain.time import NS_PER_MS, SystemClock, parse_duration, to_ns
+from htfi.domain.time import NS_PER_MS, NS_PER_S, SystemClock, parse_duration, to_ns
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.in_memory_run import MemoryQuarantine
 from htfi_eval.eval.price_grid import FIELDS, VOLUME, Fields, Instants, Prices, on_grid
 
 _NEW_YORK = ZoneInfo("America/New_York")
+_HELSINKI, _BERLIN = ZoneInfo("Europe/Helsinki"), ZoneInfo("Europe/Berlin")
 _LAST_PRINT_DELAY_NS = (
     15 * 60 * 1_000_000_000
 )  # the last prints of a session arrive within 15 minutes of its close
@@ -58,13 +59,35 @@ def _fx_daily(data: Path) -> Prices:
     )
 
 
+_SERVER_EAST = timedelta(hours=7)  # of New York's clock: the server clock that the staged conversion assumed
+_PAIRS_MOVED = np.datetime64("2014-11-22")  # from then on the server of the pairs kept eastern European time
+
+
 def _fx_hourly(data: Path) -> Prices:
     rows = read_rows(data / "panels" / "fx_hourly_2012_201910.parquet")
     hourly = rows["res"] == "h1"
     rows = {key: column[hourly] for key, column in rows.items()}
-    ends_ns = _stamps(rows["ts"]) + parse_duration("1h")
-    note = "fx_hourly: EURUSD and EURCHF are left out: their bars are four hours long"
-    return on_grid("fx_hourly", rows["symbol"], ends_ns, ends_ns, _fields(rows), (note,), "1h")
+    starts_ns = _server_stamps(_stamps(rows["ts"]), rows["symbol"] == "XAUUSD")
+    ends_ns = starts_ns + parse_duration("1h")
+    notes = (
+        "fx_hourly: EURUSD and EURCHF are left out: their bars are four hours long",
+        "fx_hourly: staged stamps assume that the server kept New York's summer time; releases show that it kept "
+        "Europe's, and that until 2014-11-22 the pairs' server (not gold's) was an hour further west: corrected",
+    )
+    return on_grid("fx_hourly", rows["symbol"], ends_ns, ends_ns, _fields(rows), notes, "1h")
+
+
+def _server_stamps(staged_ns: Instants, is_gold: NDArray[np.bool_]) -> Instants:
+    """The true instants of hourly stamps that were converted as if the server's clock were New York's plus 7 hours."""
+    hours, place = np.unique(staged_ns, return_inverse=True)
+    as_helsinki, as_berlin = np.empty_like(hours), np.empty_like(hours)
+    for at, hour in enumerate(hours.tolist()):
+        moment = datetime.fromtimestamp(hour // NS_PER_S, UTC).astimezone(_NEW_YORK)
+        server = moment.replace(tzinfo=None) + _SERVER_EAST
+        as_helsinki[at] = to_ns(server.replace(tzinfo=_HELSINKI))
+        as_berlin[at] = to_ns(server.replace(tzinfo=_BERLIN))
+    early = (hours < _PAIRS_MOVED.astype("datetime64[ns]").astype(np.int64))[place] & ~is_gold
+    return np.where(early, as_berlin[place], as_helsinki[place])
 
 
 def _vix(data: Path) -> Prices:

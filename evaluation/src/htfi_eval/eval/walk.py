@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.decision import Regime, series_id
 from htfi.domain.events import Bar
+from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.forecasting.config import SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.forecaster import Forecaster
 from htfi.forecasting.panel import BarBatch, Panel
@@ -62,13 +63,15 @@ class WalkInstant:
     """All forecasts at instant t of the n series that had a bar.
 
     Shapes: places [n] in `Prices.symbols`; regimes [n] in REGIMES; quantiles [F, n, H, Q] in the order of
-    `Walk.names`; weights [n, K, H] of the experts; stretch [n, H].
+    `Walk.names`; is_chosen [F, n], whether that forecaster is one for such a series; weights [n, K, H] of the experts;
+    stretch [n, H].
     """
 
     t: int
     places: Places
     regimes: NDArray[np.int8]
     quantiles: Array
+    is_chosen: NDArray[np.bool_]
     weights: Array
     stretch: Array
 
@@ -82,12 +85,13 @@ class Walk:
         config: ForecastConfig,
         peers: Sequence[PeerForecaster] = (),
         experts: Sequence[Expert] | None = None,
+        events: Sequence[ScheduledEvent] = (),
     ) -> None:
-        """`experts`: those of the release by default."""
+        """`experts`: those of the release by default. `events`: the calendar that the forecaster is given."""
         self.prices = prices
         self.config = config
         chosen = open_experts(config, config.foundation) if experts is None else experts
-        self.forecaster = Forecaster(config, chosen)
+        self.forecaster = Forecaster(config, chosen, events)
         self.experts = tuple(sorted(expert.name for expert in chosen))
         self.peers = tuple(peers)
         self.names = (FUSED, *self.experts, *(peer.name for peer in peers))
@@ -114,14 +118,22 @@ class Walk:
             others = self._ask_peers(t, places, rows, bars)
             if t < score_from:
                 continue
-            ours = forecaster.forecast([names[place] for place in places.tolist()])
-            quantiles = np.concatenate([ours.quantiles[None], np.moveaxis(ours.experts, 1, 0), *others])
-            weights = ours.weights
+            here = [names[place] for place in places.tolist()]
+            ours = forecaster.forecast(here)
+            is_chosen = np.ones((len(self.names), len(places)), np.bool_)
+            is_chosen[1 : 1 + len(self.experts)] = forecaster.choice_of(here).T
+            at = [self.experts.index(name) for name in ours.names]  # those that some series' kind has
+            experts = np.full((len(self.experts), *ours.quantiles.shape), np.nan)
+            experts[at] = np.moveaxis(ours.experts, 1, 0)
+            weights = np.zeros((len(places), len(self.experts), *ours.weights.shape[2:]))
+            weights[:, at] = ours.weights
+            quantiles = np.concatenate([ours.quantiles[None], experts, *others])
             yield WalkInstant(
                 t,
                 places,
                 np.array([levels[regime] for regime in regimes], np.int8),
                 quantiles,
+                is_chosen,
                 weights if weights.ndim == 3 else weights.mean(axis=3),
                 ours.calibration,
             )
@@ -141,7 +153,7 @@ class _SeriesOrder:
     """A second panel, and the order of its series: that of their first bars."""
 
     def __init__(self, num_series: int, config: ForecastConfig) -> None:
-        self.panel = Panel(config.horizons, SESSION_GAP_BARS)
+        self.panel = Panel(config.horizons, SESSION_GAP_BARS, config.covariates)
         self._row = np.full(num_series, -1)
         self._num = 0
 
@@ -188,4 +200,4 @@ CRISES = (
 def within(prices: Prices, span: TimeSpan, first: int = 0) -> NDArray[np.bool_]:
     """Which instants from `first` on are in the span, [T]."""
     days = prices.ends_ns[first:].astype("datetime64[ns]").astype("datetime64[D]")
-    return (days >= np.datetime64(span.first)) & (days <= np.datetime64(span.last))
+    return np.logical_and(days >= np.datetime64(span.first), days <= np.datetime64(span.last))

@@ -94,6 +94,10 @@ COMMANDS = {
         "htfi.apps.cli.news.command:command",
         "What is understood of a headline, and what it would move.",
     ),
+    "calendar": (
+        "htfi.apps.cli.calendar.command:command",
+        "Calendars of scheduled events: check what is recognised.",
+    ),
     "scenario": (
         "htfi.apps.cli.scenario.command:command",
         "What if: headlines, shocks and stresses on a book.",

@@ -15,7 +15,9 @@ from htfi.apps.display.tables import hanging_lines, has_width
 from htfi.domain.counts import counted
 from htfi.domain.decision import Regime, Rung
 from htfi.domain.generation import SpeculationStats
-from htfi.forecasting.scores import ScoreRow
+from htfi.forecasting.config import DEFAULT_COVARIATES
+from htfi.forecasting.kinds import KindChoice
+from htfi.forecasting.scores import ScoreRow, beside_best
 from htfi.forecasting.track_record import TrackRecordRow
 from htfi.governance.checkpoints.state import FINAL_PHASES, CheckpointPhase
 from htfi.governance.control.state import bundle_words, held_words
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
     from htfi.wiring.run import OpenRun
 
 BASELINE = "random_walk"
+_READS_COVARIATES = "market_har"
 _INDENT, _MIN_NAME = 12, 20
 _GROUP_WIDTH, _NARROW_GROUP_WIDTH = 28, 17
+_MAX_RETURNING = 3
 _COVERAGE = (0.88, 0.92)  # what an honest 90% band is expected to hold
 _BETTER, _WORSE = REGIME_STYLE[Regime.NORMAL], REGIME_STYLE[Regime.STRESSED]
 
@@ -63,6 +67,10 @@ class RunTotals:
     bundle: str = ""  # which policy bundle is in force; empty where nothing is governed
     held: str = ""  # what is stopped and which breakers are not closed
     refused: Sequence[str] = ()  # a line on each source whose every row was quarantined
+    choices: Sequence[KindChoice] = ()  # of experts, by kind of series
+    returning: Sequence[str] = ()  # series that return to a level
+    covariates: Sequence[str] = ()  # series that inform the volatility of the others
+    missing_covariates: Sequence[str] = ()  # those that the settings name and the run has not
     orders: str = ""  # orders, fills and the result of a run that trades
 
 
@@ -76,8 +84,11 @@ def print_summary(
     """Print the summary of a run that has ended; `outputs` are the files worth naming, `nodes` its last counters."""
     recorder, preparing = run.loop.recorder, run.loop.components.prepared
     governed = run.loop.components.governance
+    forecaster = run.loop.components.forecaster
+    named = forecaster.covariates if _READS_COVARIATES in forecaster.models else ()
+    missing = [name for name in forecaster.missing_covariates if name in named]
     totals = RunTotals(
-        scores=run.loop.components.forecaster.scores(),
+        scores=forecaster.scores(),
         num_events=run.loop.num_events,
         num_decisions=recorder.num_decided,
         num_resumed=run.num_resumed,
@@ -89,7 +100,9 @@ def print_summary(
         outputs=outputs,
         speculation=run.loop.components.views.speculation_stats,
         nodes=nodes,
-        narrators=run.loop.components.forecaster.track_records(),
+        narrators=forecaster.track_records(),
+        choices=forecaster.choices,
+        returning=forecaster.returning,
         num_deepened=recorder.num_amended - preparing.num_verified if nodes is None else 0,
         prepared=preparing.prefetcher.stats,
         num_verified=preparing.num_verified,
@@ -104,6 +117,8 @@ def print_summary(
         bundle=bundle_words(governed.state_now) if governed.is_governed else "",
         held=held_words(governed.state_now),
         refused=run.rejected_sources(),
+        covariates=[name for name in named if name not in missing],
+        missing_covariates=missing if named != DEFAULT_COVARIATES else [],
         orders="" if run.orders is None else summary_line(run.orders.accounts()),
     )
     for line in summary(totals, console.width, wraps=console.is_terminal or has_width()):
@@ -160,7 +175,9 @@ def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None, w
         return
     if wide:
         line.append(f"{row.crps:>11.5f}")
-    if baseline is None or baseline.crps <= 0:
+    if (
+        baseline is None or baseline.crps <= 0 or baseline.num != row.num
+    ):  # of other forecasts no ratio means much
         line.append(f"{'–':>9}", MUTED)
     else:
         ratio = row.crps / baseline.crps
@@ -168,6 +185,41 @@ def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None, w
         line.append(f"{ratio:>9.3f}", style)
     honest = _COVERAGE[0] <= row.coverage90 <= _COVERAGE[1]
     line.append(f"{row.coverage90:>8.1%}", "" if honest else _WORSE)
+
+
+def words_beside_best(scores: Sequence[ScoreRow]) -> str:
+    """The fused forecast's CRPS over that of the expert that turned out best, on the same forecasts, by horizon."""
+    parts: list[str] = []
+    for horizon in sorted({row.horizon for row in scores}):
+        ratio, name = beside_best(scores, horizon)
+        if name:
+            parts.append(f"{ratio:.4f} of {name.replace('_', ' ')}'s {counted(horizon, 'bar')} ahead")
+    return ", ".join(parts)
+
+
+def _choice_lines(totals: RunTotals) -> list[tuple[str, str]]:
+    """Which experts all series have, which only some kinds, and why."""
+    if not totals.choices:
+        return []
+    shared = [
+        name for name in totals.choices[0].experts if all(name in one.experts for one in totals.choices)
+    ]
+    parts = ", ".join(shared) + " for all"
+    more: dict[tuple[str, ...], list[str]] = {}
+    for choice in totals.choices:
+        others = tuple(name for name in choice.experts if name not in shared)
+        kind = f"{counted(choice.num_series, 'series', 'series')} {choice.why} ({printable(choice.example)})"
+        more.setdefault(others, []).append(kind)
+    for others, kinds in more.items():
+        if others:
+            parts += f"; {', '.join(others)} for " + " and ".join(kinds)
+    lines = [("experts", parts.replace("_", " "))]
+    if totals.returning:
+        names = ", ".join(printable(name) for name in totals.returning[:_MAX_RETURNING])
+        more_of_them = len(totals.returning) - _MAX_RETURNING
+        names += f" and {more_of_them:,} more" if more_of_them > 0 else ""
+        lines.append(("", f"moves back to their level are expected of {names}, whose prices have shown them"))
+    return lines
 
 
 def _speculation_lines(stats: SpeculationStats) -> str:
@@ -256,6 +308,16 @@ def _approval_line(asked: Mapping[CheckpointPhase, int]) -> str:
     return line + ("; answer with htfi approvals, then run the same command again" if num_open else "")
 
 
+def _covariate_lines(totals: RunTotals) -> list[tuple[str, str]]:
+    lines: list[str] = []
+    if totals.covariates:
+        lines.append(f"{', '.join(map(printable, totals.covariates))} in the volatility of the others")
+    if totals.missing_covariates:
+        names = ", ".join(map(printable, totals.missing_covariates))
+        lines.append(f"no bar of {names}, which forecasting.covariates names")
+    return [("covariates", "; ".join(lines))] if lines else []
+
+
 def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     num_here = totals.num_decisions - totals.num_resumed
     rate = num_here / totals.elapsed_s if totals.elapsed_s > 0 else 0.0
@@ -263,6 +325,10 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     if totals.num_resumed:
         done += f", {totals.num_resumed:,} of them in earlier starts"
     facts = [("done", f"{done}; {num_here:,} in {totals.elapsed_s:.1f} s, {rate:,.0f} per second")]
+    facts += _choice_lines(totals)
+    best = words_beside_best(totals.scores)
+    if best:
+        facts.append(("fused CRPS", best))
     if totals.num_withheld:
         facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
     if totals.bundle:
@@ -279,6 +345,7 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
             facts.append(("", "the entropy-aware rule changes the distribution of these answers"))
         if stats.alarm:
             facts.append(("", stats.alarm))
+    facts += _covariate_lines(totals)
     facts += _track_record_lines(totals)
     if totals.num_answers or totals.suppressed:
         facts.append(("answered", _answer_line(totals)))

@@ -7,6 +7,7 @@ from htfi.forecasting.experts.garch import GarchTExpert, GjrTExpert
 from htfi.forecasting.experts.har import HarExpert, LogRangeHarExpert
 from htfi.forecasting.experts.market_har import MarketHarExpert
 from htfi.forecasting.experts.seasonal import SeasonalExpert
+from htfi.forecasting.kinds import AUTO, expand
 from htfi.forecasting.ports import Expert
 
 EXPERTS = {
@@ -26,10 +27,14 @@ EXPERTS = {
 
 
 def build_experts(config: ForecastConfig) -> tuple[Expert, ...]:
-    """The experts that the settings name, fresh. Raises: InvalidInput for a name that none has."""
-    unknown = [name for name in config.experts if name not in EXPERTS]
+    """The experts that the settings name, fresh; for "auto" all that some kind of series has (`kinds`).
+
+    Raises: InvalidInput for a name that none has.
+    """
+    names = expand(config.experts)
+    unknown = [name for name in names if name not in EXPERTS]
     if unknown:
         raise InvalidInput(
-            f"forecasting.experts: unknown {unknown}: the experts are {', '.join(sorted(EXPERTS))}"
+            f"forecasting.experts: unknown {unknown}: the experts are {', '.join([AUTO, *sorted(EXPERTS)])}"
         )
-    return tuple(EXPERTS[name](config) for name in config.experts)
+    return tuple(EXPERTS[name](config) for name in names)

@@ -1,33 +1,26 @@
 """Volatility by time of day and week: a log-range filter without the weekly pattern, which is added back ahead."""
 
 import math
-from datetime import UTC, datetime
-from functools import lru_cache
-from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
-from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.known_variance.coming_bars import DAY_SLOTS, SLOT_NS, WEEK_SLOTS, week_slots
 from htfi.forecasting.panel import BarBatch
 from htfi.forecasting.regression import RegressionExpert, clamp_logs, collect_targets
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-_NEW_YORK = ZoneInfo("America/New_York")
-_SLOT_NS = 1800 * NS_PER_S
-_DAY_SLOTS = NS_PER_DAY // _SLOT_NS
-_WEEK_SLOTS = 7 * _DAY_SLOTS
 _DAY_PRIOR, _DAY_MEMORY = (
     3.0,
     60.0,
 )  # visits of a slot: how many the pattern's absence counts for, how many are kept
 _WEEK_PRIOR, _WEEK_MEMORY = 8.0, 26.0
 _MAX_BAR_NS = (
-    8 * _SLOT_NS
+    8 * SLOT_NS
 )  # bars longer than four hours show no pattern of a day: they are forecast without one
 _MAX_BARS_PER_SLOT = 10_000
 _SPANS_BARS = (1.0, 4.0, 16.0, 64.0, 256.0)
@@ -45,8 +38,9 @@ class SeasonalExpert(RegressionExpert):
     The pattern is additive in log variance (Andersen and Bollerslev 1997): a factor by half-hour of the day and a
     correction by half-hour of the week, each a fading mean drawn to none while visits are few. Slots are in New York's
     time, which sets the hours of US equities and of currencies; which slot follows which is learnt, so that
-    nights and weekends without bars are passed over. Daily bars are forecast by the plain filter: a pattern by
-    weekday costs more CRPS, in noise, than it brings.
+    nights and weekends without bars are passed over. In a run the known variance is taken out of all bars before any
+    expert sees them, and put back into its quantiles: what this one then finds is what is left of a pattern. Daily bars
+    are forecast by the plain filter: a pattern by weekday costs more CRPS, in noise, than it brings.
     """
 
     name = "seasonal"
@@ -58,11 +52,11 @@ class SeasonalExpert(RegressionExpert):
         self._ahead = np.arange(1, self._longest + 1)
         self._gains = np.array([round(1.0 - math.exp(-1.0 / span), 12) for span in _SPANS_BARS])
         self._columns.declare("slot", -1, np.int64)
-        self._columns.declare("next", (np.arange(_WEEK_SLOTS) + 1) % _WEEK_SLOTS, np.int16)
-        self._columns.declare("by_day", np.zeros(_DAY_SLOTS))
-        self._columns.declare("by_week", np.zeros(_WEEK_SLOTS))
-        self._columns.declare("day_visits", np.zeros(_DAY_SLOTS), np.float32)
-        self._columns.declare("week_visits", np.zeros(_WEEK_SLOTS), np.float32)
+        self._columns.declare("next", (np.arange(WEEK_SLOTS) + 1) % WEEK_SLOTS, np.int16)
+        self._columns.declare("by_day", np.zeros(DAY_SLOTS))
+        self._columns.declare("by_week", np.zeros(WEEK_SLOTS))
+        self._columns.declare("day_visits", np.zeros(DAY_SLOTS), np.float32)
+        self._columns.declare("week_visits", np.zeros(WEEK_SLOTS), np.float32)
         self._columns.declare("filters", np.zeros(len(_SPANS_BARS)))
         self._columns.declare("anchor", 0.0)
         self._columns.declare("level", 0.0)
@@ -74,7 +68,7 @@ class SeasonalExpert(RegressionExpert):
 
     def update(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
-        slot = new_york_slots(bars.start_ns)
+        slot = week_slots(bars.start_ns)
         before = columns["slot"][rows]
         moved = (before >= 0) & (before != slot)
         columns["next"][bars.index[moved], before[moved]] = slot[moved]
@@ -94,7 +88,7 @@ class SeasonalExpert(RegressionExpert):
 
     def _pattern(self, at: NDArray[np.intp], slot: Places) -> Array:
         """Log factors, in the shape of the slots."""
-        return self._columns["by_day"][at, slot % _DAY_SLOTS] + self._columns["by_week"][at, slot]
+        return self._columns["by_day"][at, slot % DAY_SLOTS] + self._columns["by_week"][at, slot]
 
     def _coming_pattern(self, bars: BarBatch, slot: Places) -> Array:
         """Sums of the factors of the next h bars [n, H]."""
@@ -121,7 +115,7 @@ class SeasonalExpert(RegressionExpert):
         self._residuals.learn(bars, columns["scale"][bars.rows])
 
     def _learn_pattern(self, bars: BarBatch, slot: Places, pattern: Array) -> None:
-        columns, at, hour = self._columns, bars.index, slot % _DAY_SLOTS
+        columns, at, hour = self._columns, bars.index, slot % DAY_SLOTS
         is_short = bars.end_ns - bars.start_ns <= _MAX_BAR_NS
         num_within = _bars_per_slot(bars)[0]
         visit = is_short / num_within  # what this bar is of one
@@ -139,25 +133,8 @@ class SeasonalExpert(RegressionExpert):
         columns["week_visits"][at, slot] = weeks + visit
 
 
-def new_york_slots(start_ns: Places) -> Places:
-    """The half-hour of New York's week, 0 … 335 from Thursday 0:00 on, in which each bar begins."""
-    instants, which = np.unique(start_ns, return_inverse=True)
-    local = [at + _new_york_offset_ns(at // (NS_PER_DAY // 24)) for at in instants.tolist()]
-    return (np.array(local, np.int64) // _SLOT_NS % _WEEK_SLOTS)[which]
-
-
-@lru_cache(maxsize=64)
-def _new_york_offset_ns(hour: int) -> int:
-    """New York's distance from UTC in an hour since 1970."""
-    try:
-        offset = datetime.fromtimestamp(hour * 3600, UTC).astimezone(_NEW_YORK).utcoffset()
-    except (OverflowError, ValueError, OSError):
-        return 0  # no year of ours
-    return 0 if offset is None else round(offset.total_seconds()) * NS_PER_S
-
-
 def _bars_per_slot(bars: BarBatch) -> tuple[Places, Places]:
     """How many bars of this length a slot holds, and which of them this is."""
     length_ns = np.maximum(bars.end_ns - bars.start_ns, 1)
-    num = np.minimum(np.maximum(_SLOT_NS // length_ns, 1), _MAX_BARS_PER_SLOT)
-    return num, np.minimum(bars.start_ns % _SLOT_NS // length_ns, num - 1)
+    num = np.minimum(np.maximum(SLOT_NS // length_ns, 1), _MAX_BARS_PER_SLOT)
+    return num, np.minimum(bars.start_ns % SLOT_NS // length_ns, num - 1)

@@ -12,6 +12,8 @@ from types import MappingProxyType
 
 import msgspec
 
+from htfi.domain.scheduled_event import ScheduledEvent
+
 
 class AnnouncementKind(StrEnum):
     """What is announced; each kind has outcomes of its own."""
@@ -60,10 +62,13 @@ class AnnouncementOutcome(msgspec.Struct, frozen=True):
 
 
 class Calendar(msgspec.Struct, frozen=True):
-    """Announcements by rising `at_ns`, and the digest (hex) of the text that they were read from."""
+    """Announcements by rising `at_ns`, all scheduled events by rising time, and the digest (hex) of what they come
+    from.
+    """
 
     releases: tuple[Announcement, ...] = ()
     digest: str = ""
+    events: tuple[ScheduledEvent, ...] = ()
 
 
 _NAMES: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(

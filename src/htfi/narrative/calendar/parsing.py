@@ -7,12 +7,13 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any, cast
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from htfi.calendar.document import RECURRING, SOURCES
+from htfi.calendar.local_times import open_zone, wall_clock_ns
 from htfi.domain.errors import InvalidInput
-from htfi.domain.time import parse_timestamp, to_ns
+from htfi.domain.time import parse_timestamp
 from htfi.narrative.calendar.announcements import (
     CENTRAL_BANKS,
     REGIONS,
@@ -70,9 +71,12 @@ def _toml_rows(text: str, name: str) -> list[tuple[str, CalendarRow]]:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidInput(f"calendar {name}: not valid TOML: {error or 'nested too deeply'}") from error
     rows, common = given.pop("release", []), given.pop("defaults", {})
+    for other in (SOURCES, RECURRING):
+        given.pop(other, None)
     if given:
         raise InvalidInput(
-            f"calendar {name}: unknown '{_shortened(next(iter(given)))}': it may hold [[release]] tables and [defaults]"
+            f"calendar {name}: unknown '{_shortened(next(iter(given)))}': it may hold [[release]], "
+            "[[source]], [recurring] and [defaults]"
         )
     if not isinstance(common, dict):
         raise InvalidInput(f"calendar {name}: 'defaults' must be a table, [defaults]")
@@ -157,7 +161,7 @@ def _announcement_kind(row: Mapping[str, Any]) -> AnnouncementKind:
 
 
 def _announcement_time(row: Mapping[str, Any]) -> int:
-    given, zone = row.get("at"), _zone(_text(row, "zone"))
+    given, zone = row.get("at"), open_zone(_text(row, "zone"))
     if isinstance(given, datetime):
         given = given.isoformat()
     if isinstance(given, date) or (
@@ -180,22 +184,7 @@ def _announcement_time(row: Mapping[str, Any]) -> int:
         raise InvalidInput(
             f"at = '{_shortened(given)}' has no zone: add zone = \"America/New_York\", or an offset"
         )
-    # A clock that is set back shows an hour twice, one that is set forward skips an hour.
-    earlier, later = (moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
-    if earlier.utcoffset() != later.utcoffset():
-        passed = earlier.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != moment
-        why = "does not exist there: clocks go forward" if passed else "comes twice there: clocks go back"
-        raise InvalidInput(f"at = '{given}' in {zone.key} {why}; write it with its offset, such as -04:00")
-    return to_ns(earlier)
-
-
-def _zone(name: str) -> ZoneInfo | None:
-    if not name:
-        return None
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInput(f"zone '{name}' is not known: write it as America/New_York or UTC") from None
+    return wall_clock_ns(moment, zone, f"at = '{given}'")
 
 
 def _text(row: Mapping[str, Any], key: str, *, needed: bool = False) -> str:

@@ -7,9 +7,12 @@ source has no such column: it must not be read as a range. A close that nothing 
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
+from htfi.domain.errors import InvalidInput
 from htfi.domain.events import (
     MAX_PRICE,
     MAX_SIZE,
@@ -31,6 +34,7 @@ MAX_SYMBOL_CHARS = 64
 MAX_SERIES_CHARS = 128
 
 Row = Mapping[str, Any]
+_WRITTEN = re.compile(r"[%KMBTkmbt/,$€£<>]")  # signs that a number of Python's does not have
 
 
 def read_price(value: Any, name: str) -> float:
@@ -54,7 +58,13 @@ def read_size(value: Any, name: str) -> float:
 
 
 def read_value(value: Any, name: str) -> float:
-    """A macro value. Raises: RowRefused."""
+    """A macro value, with its unit as calendars write it: '225K', '0.3%', '4-1/4'. Raises: RowRefused."""
+    if isinstance(value, str) and _WRITTEN.search(value):
+        from htfi.calendar.figures import read_figure
+
+        with suppress(InvalidInput):
+            found = read_figure(value)
+            value = value if found is None else found.value
     number = read_number(value, name, QuarantineReason.BAD_NUMBER)
     if is_value(number):
         return number

@@ -1,12 +1,15 @@
 """Which column is which: a source's kind and fields, by the names that people use. Row parsers call it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from htfi.domain.errors import InvalidInput
 from htfi.pipeline.intake.spec import UNITS, SourceSpec
+
+if TYPE_CHECKING:  # read where a mapping has one
+    from htfi.calendar.expressions import Expression
 
 # In order of preference where a source has several.
 _TIME = (
@@ -93,6 +96,12 @@ REQUIRED: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "macro": ("ts", "series", "value"),
 })  # fmt: skip
 
+# Fields that a mapping may make from several columns: those of rows that are read one by one.
+_MADE = {
+    "news": frozenset({"headline", "body", "id", "publisher"}),
+    "macro": frozenset({"series", "value", "id"}),
+}
+
 BID_SIDES = frozenset({"b", "bid"})
 ASK_SIDES = frozenset({"a", "ask", "offer"})
 _TAKER_SIDES = frozenset({"buy", "sell", "s"})
@@ -108,6 +117,15 @@ class ColumnLayout:
     available_unit: str
     stamps_end: bool  # by its name the time column is the bar's end
     clock: str = ""  # a second column with the time of day, for a date
+    made: "Mapping[str, Expression]" = field(
+        default_factory=lambda: MappingProxyType({})
+    )  # by its text, as a column
+
+    @property
+    def columns(self) -> set[str]:
+        """The source's own columns that it reads."""
+        made = {name for one in self.made.values() for name in one.columns}
+        return ({*self.fields.values(), self.clock} | made) - self.made.keys() - {""}
 
     def missing_fields(self, spec: SourceSpec) -> list[str]:
         """Fields without which no row of this kind can be read."""
@@ -131,7 +149,8 @@ def recognise_layout(
 
     `sample` holds a few rows: they distinguish a quote's side (bid, ask) from a trade's (buy, sell).
     """
-    mapped = {field: name for field, name in spec.columns.items() if name in names}
+    made = _made_columns(names, spec)
+    mapped = {name: column for name, column in spec.columns.items() if column in names or column in made}
     plain = {_plain(name): name for name in reversed(names) if name not in mapped.values()}
     kind = spec.kind or _kind(plain, mapped, sample)
     if not kind:
@@ -149,7 +168,24 @@ def recognise_layout(
     fields |= {name: found for name, found in (("ts", time), ("available_at", available)) if found}
     fields |= mapped
     stamps_end = _plain(time) in _ENDS
-    return ColumnLayout(kind, fields, spec.unit or time_unit, spec.unit or available_unit, stamps_end, clock)
+    units = spec.unit or time_unit, spec.unit or available_unit
+    return ColumnLayout(kind, fields, *units, stamps_end, clock, MappingProxyType(made))
+
+
+def _made_columns(names: Sequence[str], spec: SourceSpec) -> "dict[str, Expression]":
+    """The expressions of a mapping whose columns are all there."""
+    made: dict[str, Expression] = {}
+    for column in spec.columns.values():
+        if column not in names:
+            from htfi.calendar.expressions import parse_expression
+
+            try:
+                found = parse_expression(column)
+            except InvalidInput:
+                continue
+            if not found.is_column and set(found.columns) <= set(names):
+                made[column] = found
+    return made
 
 
 def _kind(plain: Mapping[str, str], mapped: Mapping[str, str], sample: Iterable[Mapping[str, Any]]) -> str:
@@ -196,16 +232,20 @@ def require_layout(
     names: Sequence[str], spec: SourceSpec, where: str, sample: Iterable[Mapping[str, Any]]
 ) -> ColumnLayout:
     """The layout of a file whose columns are fixed. Raises: InvalidInput, naming what is missing."""
-    for field, column in spec.columns.items():
+    for name, column in spec.columns.items():
         if column not in names:
-            raise InvalidInput(
-                f"{where}: no column '{column}' for {field}: its columns are {', '.join(names)}"
-            )
+            _check_expression(column, name, names, where)
     layout = recognise_layout(names, spec, sample)
     if layout is None:
         raise InvalidInput(
             f"{where}: columns {', '.join(names)} fit no kind of event: state kind and columns in a mapping"
         )
+    for name, column in layout.fields.items():
+        if column in layout.made and name not in _MADE.get(layout.kind, ()):
+            raise InvalidInput(
+                f"{where}: {name} = '{column}': expressions make headline, body, id and publisher of news, and series, "
+                "value and id of macro values"
+            )
     if spec.residency and layout.kind != "news":
         raise InvalidInput(f"{where}: residency is for news, these are {layout.kind}s: remove it")
     if missing := layout.missing_fields(spec):
@@ -214,3 +254,26 @@ def require_layout(
             "map them under [source.columns]"
         )
     return layout
+
+
+def _check_expression(column: str, name: str, names: Sequence[str], where: str) -> None:
+    """Raises: InvalidInput, where a mapped text is neither a column nor an expression of columns that are there."""
+    from htfi.calendar.expressions import parse_expression
+
+    listed = f"its columns are {', '.join(names)}"
+    try:
+        found = parse_expression(column)
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"{where}: no column '{column}' for {name}: {listed}; as an expression: {error}"
+        ) from error
+    missing = next((one for one in found.columns if one not in names), "")
+    if missing:
+        raise InvalidInput(f"{where}: no column '{missing}' for {name}: {listed}")
+    if found.joins == (name == "value"):
+        what = (
+            "a figure is needed: compute it from columns"
+            if found.joins
+            else 'a text is needed: join with + " " +'
+        )
+        raise InvalidInput(f"{where}: {name} = '{column}': {what}")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
 
+from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, Event, MacroAnnouncement, News, QuarantinedRow, Quote, Trade
 from htfi.pipeline.intake.bar_spacing import BarSpacings, is_timed
 from htfi.pipeline.intake.cells import (
@@ -80,7 +81,8 @@ class RowParser:
             layout = self.layout or self._layout_of(row)
             if layout.kind == "bar":
                 return self._bar(row, layout, number, arrival_ns, raw)
-            return self._build[layout.kind](row, layout, number, arrival_ns)
+            cells = _with_made_cells(row, layout) if layout.made else row
+            return self._build[layout.kind](cells, layout, number, arrival_ns)
         except RowRefused as refusal:
             return self.reject(number, refusal.reason, refusal.detail, raw or show_row(row))
 
@@ -88,6 +90,8 @@ class RowParser:
         """Kind, symbol or series, and time of a row, if it has all three and is wanted."""
         try:
             layout = self.layout or self._layout_of(row)
+            if layout.made:
+                row = _with_made_cells(row, layout)
             name = layout.fields.get("series" if layout.kind == "macro" else "symbol")
             series = (read_symbol(row.get(name)) if name else self.symbol) if layout.kind != "news" else ""
             moment = self.times.stamp(row, layout)
@@ -291,3 +295,11 @@ class RowParser:
         return read_price(value, side), None if size is None or size == "" else read_size(
             size, f"{side} size"
         )
+
+
+def _with_made_cells(row: Row, layout: ColumnLayout) -> Row:
+    """A row with the cells that its mapping's expressions make. Raises: RowRefused, of figures that are none."""
+    try:
+        return {**row, **{text: made.value(row) for text, made in layout.made.items()}}
+    except InvalidInput as error:
+        raise RowRefused(QuarantineReason.BAD_NUMBER, str(error)) from error

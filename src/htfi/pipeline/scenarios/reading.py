@@ -75,9 +75,11 @@ def forecast_now(basis: ScenarioBasis) -> CurrentForecast:
     kept = {series: kept_view["view"] for series, kept_view in basis.components.views.state()["kept"]}
     opinions: dict[int, Opinion] = {}
     for place, series in enumerate(basis.series):
-        if series in kept and basis.components.news.readable.recent(basis.symbols[place], basis.as_of_ns, 1):
+        if series in kept and basis.components.news.held.readable.recent(
+            basis.symbols[place], basis.as_of_ns, 1
+        ):
             view = msgspec.convert(kept[series], NewsView)
-            known = basis.components.news.influence_limits(
+            known = basis.components.news.contents.influence_limits(
                 basis.components.news.select(basis.symbols[place], basis.as_of_ns)
             )
             opinions[place] = _opinion(basis, place, view, max_view_influence(view, known))
@@ -124,8 +126,8 @@ def read_hypothetical(
     """
     asked: list[list[_Supposed]] = []
     news = basis.components.news
-    state = news.readable.state()
-    for item, facts, about in zip(items, news.read_facts(items), affected, strict=True):
+    state = news.held.readable.state()
+    for item, facts, about in zip(items, news.facts.read_items(items), affected, strict=True):
         wire = _wire_with(basis, state, item)
         asked.append(
             [
@@ -144,7 +146,7 @@ def _joined(basis: ScenarioBasis, supposed: _Supposed, view: NewsView) -> NewsVi
     if reading is None:
         return view
     gathered = news.select(question.symbol, basis.as_of_ns)
-    parts = news.item_parts(gathered, basis.as_of_ns, question.bar_ns)
+    parts = news.contents.item_parts(gathered, basis.as_of_ns, question.bar_ns)
     if is_part(reading):
         item = supposed.item
         parts.append(

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from htfi.domain.time import NS_PER_S
-from htfi.forecasting.config import DEFAULT_EXPERTS, LEVELS
+from htfi.forecasting.config import LEVELS
+from htfi.forecasting.kinds import EQUITY, EXPERTS_BY_KIND
 from htfi.governance.breakers.observations import PointObservation
 from htfi.governance.breakers.panel import BreakerPanel
 from htfi.governance.bundles.bundle import BundleHead, BundleKind, write_bundle
@@ -67,7 +68,7 @@ def measure_holds(num_series: int, num_points: int) -> list[float]:
     queue.push(StopRequest("stop", 1, f"series:{names[0]}", "bench", "one of them"))
     governance = RunGovernance(PolicyConfig(), requests=queue)
     governance.take_requests(0, 1)
-    subjects = [HoldSubject(name, DEFAULT_EXPERTS) for name in names]
+    subjects = [HoldSubject(name, EXPERTS_BY_KIND[EQUITY]) for name in names]
     found: list[float] = []
     for _ in range(NUM_WARM + num_points):
         began_ns = time.process_time_ns()
@@ -81,7 +82,7 @@ def _point(rng: np.random.Generator, names: list[str], number: int) -> PointObse
     num = len(names)
     returns = 1e-3 * rng.normal(size=num)
     levels = 1e-3 * np.linspace(-2.3, 2.3, len(LEVELS)) * np.ones((len(_HORIZONS), 1))
-    spread = np.exp(0.1 * rng.normal(size=(num, len(DEFAULT_EXPERTS))))
+    spread = np.exp(0.1 * rng.normal(size=(num, len(EXPERTS_BY_KIND[EQUITY]))))
     end_ns = np.full(num, number * _BAR_NS, np.int64)
     unknown = np.full(num, np.nan)
     return PointObservation(
@@ -89,7 +90,7 @@ def _point(rng: np.random.Generator, names: list[str], number: int) -> PointObse
         series=names,
         levels=LEVELS,
         horizons=_HORIZONS,
-        expert_names=DEFAULT_EXPERTS,
+        expert_names=EXPERTS_BY_KIND[EQUITY],
         quantiles=np.tile(levels, (num, 1, 1)),
         experts=spread[:, :, None, None] * levels,
         bar_start_ns=end_ns - _BAR_NS,

@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
@@ -28,8 +29,9 @@ _BEGIN_NS = 1_709_301_600 * NS_PER_S
 
 
 def nats_server() -> str | None:
-    """Its path; None where there is none."""
-    return os.environ.get("HTFI_NATS_SERVER") or shutil.which("nats-server")
+    """Its path, the environment's own before the system's; None where there is none."""
+    own = shutil.which("nats-server", path=str(Path(sys.executable).parent))
+    return os.environ.get("HTFI_NATS_SERVER") or own or shutil.which("nats-server")
 
 
 def bus_rates(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from htfi.forecasting.evaluation.differences import LossDifference, diebold_mariano
 from htfi.forecasting.scores import integration_weights, pinball, pit
 from htfi_eval.commands import ProgressCallback
+from htfi_eval.eval.peers import EWMA
 from htfi_eval.eval.prices import Prices
 from htfi_eval.eval.walk import FUSED, RealisedOutcomes, Walk, WalkInstant
 
@@ -28,7 +29,9 @@ class WalkScores:
     common [U, N, H], where all core forecasters have one; pit [U, N, H]; hits [H, Q], how often
     the outcome was at most the quantile; losses [F, H, Q] and moves [F, H], sums of pinball losses and of |y|; held
     [T, N, H], whether the fused 90% held, −1 for unknown;
-    regimes [T, N], −1 for no bar; weights [T, K, H] and stretch [T, H], means over
+    below [2, T, N, H], whether the outcome was below the fused 5% and 1% quantile, −1 for unknown; losses of the
+    fused forecast and of EWMA, fused_loss and ewma_loss [2, T, N, H], CRPS and `tail_loss`; width [T, N, H] of the 90%
+    band; regimes [T, N], −1 for no bar; weights [T, K, H] and stretch [T, H], means over
     series; shown [T, H, Q], the fused forecast of series `shown_series`, and shown_outcomes [T, H].
     """
 
@@ -48,6 +51,10 @@ class WalkScores:
     losses: Array
     moves: Array
     held: NDArray[np.int8]
+    below: NDArray[np.int8]
+    fused_loss: Single
+    ewma_loss: Single
+    width: Single
     regimes: NDArray[np.int8]
     weights: Array
     stretch: Array
@@ -120,6 +127,8 @@ def score(
         inside90=np.zeros(everyone, np.bool_), common=np.zeros(later, np.bool_),
         pit=np.full(later, np.nan, np.float32), hits=np.zeros((h, q)), losses=np.zeros((len(walk.names), h, q)),
         moves=np.zeros((len(walk.names), h)), held=np.full(earlier, _UNKNOWN, np.int8),
+        below=np.full((2, *earlier), _UNKNOWN, np.int8), fused_loss=np.full((2, *earlier), np.nan, np.float32),
+        ewma_loss=np.full((2, *earlier), np.nan, np.float32), width=np.full(earlier, np.nan, np.float32),
         regimes=np.full(earlier[:2], _UNKNOWN, np.int8), weights=np.full((num - first, len(walk.experts), h), np.nan),
         stretch=np.full((num - first, h), np.nan), shown_series=shown_series,
         shown=np.full((num - first, h, q), np.nan), shown_outcomes=measured.outcomes[first:, shown_series].copy(),
@@ -139,6 +148,7 @@ def _add_fused(scores: WalkScores, instant: WalkInstant, outcome: Array) -> None
     known = np.isfinite(low) & np.isfinite(outcome)
     scores.held[row, places] = np.where(known, (low <= outcome) & (outcome <= high), _UNKNOWN)
     scores.regimes[row, places] = instant.regimes
+    _add_tails(scores, instant, outcome, known)
     ready = np.isfinite(low[:, 0])
     if ready.any():
         scores.weights[row] = instant.weights[ready].mean(axis=0)
@@ -148,12 +158,31 @@ def _add_fused(scores: WalkScores, instant: WalkInstant, outcome: Array) -> None
         scores.shown[row] = fused[place]
 
 
+def _add_tails(scores: WalkScores, instant: WalkInstant, outcome: Array, known: Mask) -> None:
+    row, places, levels = instant.t - scores.first, instant.places, np.array(scores.levels)
+    fused, y = instant.quantiles[0], np.where(known, outcome, 0.0)
+    for place, level in enumerate((0.05, 0.01)):
+        if level < scores.levels[0]:
+            continue
+        below = y < _at(fused, levels, level)
+        scores.below[place, row, places] = np.where(known, below, _UNKNOWN)
+    scores.width[row, places] = np.where(known, _at(fused, levels, 0.95) - _at(fused, levels, 0.05), np.nan)
+    both = instant.quantiles[[0, scores.names.index(EWMA)]]  # [2, n, H, Q]
+    given = known & np.isfinite(both[..., 0])
+    losses = pinball(both, np.broadcast_to(y, both.shape[:-1]), levels)
+    weights = 2.0 * integration_weights(scores.levels)
+    for place, each in enumerate((weights, weights * (1.0 - levels) ** 2)):
+        found = np.where(given, (losses * each).sum(axis=-1), np.nan)
+        scores.fused_loss[place, row, places], scores.ewma_loss[place, row, places] = found
+
+
 def _add_all(scores: WalkScores, instant: WalkInstant, outcome: Array, judges: NDArray[np.intp]) -> None:
     row, places, quantiles = instant.t - scores.begin, instant.places, instant.quantiles
     levels = np.array(scores.levels)
     given = np.isfinite(quantiles[..., 0]) & np.isfinite(outcome)  # [F, n, H]
     y = np.where(np.isfinite(outcome), outcome, 0.0)
-    common = np.logical_and.reduce(given[judges], axis=0)
+    asked = given | ~instant.is_chosen[:, :, None]
+    common = np.logical_and.reduce(asked[judges], axis=0) & given[0]
     losses = pinball(quantiles, np.broadcast_to(y, quantiles.shape[:-1]), levels)  # [F, n, H, Q]
     cells = 2.0 * integration_weights(scores.levels)
     scores.crps[:, row, places] = np.where(given, (losses * cells).sum(axis=-1), np.nan)

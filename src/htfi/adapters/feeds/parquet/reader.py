@@ -80,7 +80,7 @@ class ArrowReader:
         self._parser = RowParser(spec, symbol, self._layout, clocks)
         self._columnwise = ColumnwiseParser(self._parser, self._layout)
         if spec.duplicates == "keep":
-            used = {*self._layout.fields.values(), self._layout.clock}
+            used = self._layout.columns
             self._columns = [name for name in names if name in used]
         self._batches: Iterator[Batch] = iter(())
         self._num_numbered = self._num_read = 0
@@ -111,6 +111,7 @@ class ArrowReader:
         columns = self._columns
         if fields:
             wanted = {self._layout.clock, *(self._layout.fields.get(name) for name in fields)}
+            wanted |= {name for one in self._layout.made.values() for name in one.columns}
             columns = [name for name in columns if name in wanted]
         return self._rows.batches(first_row, num_rows, columns)
 
@@ -141,7 +142,7 @@ class ArrowReader:
     def _wanted(self, batch: Batch) -> Batch:
         """Rows of the symbols or series that the mapping asks for; a row without one stays, to be refused."""
         column = self._layout.fields.get("series" if self._layout.kind == "macro" else "symbol")
-        if not self._spec.only or self._layout.kind == "news":
+        if not self._spec.only or self._layout.kind == "news" or column in self._layout.made:
             return batch
         if column is None:
             return batch if self._parser.symbol in self._spec.only else batch.slice(0, 0)

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from htfi import __version__
+from htfi.apps.cli.report.cells import cells_html
 from htfi.apps.cli.report.facts import ReportFacts, peers_html
 from htfi.apps.cli.report.governance import governance_html
 from htfi.apps.cli.report.orders import orders_html
 from htfi.apps.cli.report.statements import statements_html
 from htfi.apps.cli.report.survey import NUM_INTERVALS, NUM_PIT_BINS, RunSurvey
 from htfi.apps.cli.report.tables import (
-    baseline_of,
     facts_html,
     notable_html,
+    plain_name,
     quarantine_html,
     readings_html,
     regimes_html,
@@ -38,6 +39,9 @@ def render(facts: ReportFacts, survey: RunSurvey, tracks: list[dict[str, Any]]) 
         "facts": facts_html(facts, survey),
         "scores": scores_html(survey),
         "regimes": regimes_html(survey),
+        "cells": cells_html(
+            survey.cells, survey.axes.horizons, plain_name(survey.axes.names[survey.baseline])
+        ),
         "notable": notable_html(survey),
         "readings": readings_html(survey),
         "statements": statements_html(facts.statements),
@@ -99,12 +103,13 @@ def _data(survey: RunSurvey, tracks: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _relative(survey: RunSurvey) -> list[list[list[float | None]]]:
     """Mean CRPS over a trailing tenth of the run, as a ratio to the random walk's: [H][K][T]."""
-    baseline = baseline_of(survey)
-    sums, nums = _trailing(survey.crps), _trailing(survey.num)
+    baseline = survey.baseline
+    sums, nums, num_each = _trailing(survey.crps), _trailing(survey.num), _trailing(survey.num_by_name)
     ratio = np.full(sums.shape, np.nan)
     base = sums[:, :, baseline]
     enough = (nums >= 20) & (base > 0)
     ratio[enough] = sums[enough] / base[enough][:, None]
+    ratio[num_each != num_each[:, :, [baseline]]] = np.nan  # of other forecasts
     return _rounded(ratio.transpose(1, 2, 0))
 
 

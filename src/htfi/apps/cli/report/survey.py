@@ -19,6 +19,7 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from htfi.apps.cli.report.amendments import AmendmentCounts, amended_id
+from htfi.apps.cli.report.cells import NUM_STRETCHES, CoverageCells, MaturedBatch
 from htfi.apps.cli.report.news_answers import ForecastFromPrice, NewsAnswers
 from htfi.apps.cli.report.notable import NotableDecision, NotableDecisions, summarise_decision
 from htfi.apps.cli.report.readings import (
@@ -29,7 +30,9 @@ from htfi.apps.cli.report.readings import (
     fresh_reading,
 )
 from htfi.apps.cli.report.stated_confidence import StatedConfidence
+from htfi.apps.cli.summary import BASELINE
 from htfi.domain.decision import TICKS_PER_UNIT, Decision, Forecast, Regime
+from htfi.forecasting.kinds import AUTO_EXPERTS, EXPERTS_BY_KIND, kind_of
 from htfi.forecasting.scores import crps, pit
 from htfi.narrative.audit_summary import AuditSummary
 from htfi.pipeline.weighing import numeric_quantiles
@@ -38,7 +41,7 @@ from htfi.wiring.outputs import ReleasedLine, WithheldLine, line_subject
 Array = NDArray[np.float64]
 
 FUSED = "fused"
-NUM_INTERVALS = 240
+NUM_INTERVALS = NUM_STRETCHES
 NUM_PIT_BINS = 10
 
 FloatArray = NDArray[np.float64]
@@ -73,8 +76,9 @@ class RunSurvey:
 
     The NUM_STRETCHES stretches hold equally many decisions, so that nights and gaps take no space.
 
-    Shapes: crps [T, H, K]; num [T, H]; below [H, K, Q], the count of outcomes at or below each quantile; pit
-    [H, NUM_PIT_BINS] for fused; weights [T, H, K−1]; num_weights [T]; regime_within and regime_num [R, H].
+    Shapes: crps and num_by_name [T, H, K], each expert's where it is one for that kind of series; num [T, H]; below
+    [H, K, Q], the count of outcomes at or below each quantile; pit [H, NUM_PIT_BINS] for fused; weights [T, H, K−1];
+    num_weights [T]; regime_within and regime_num [R, H].
     """
 
     axes: ForecastAxes
@@ -82,6 +86,7 @@ class RunSurvey:
     times_ns: list[int]  # [T], the last decision of each stretch
     crps: FloatArray
     num: FloatArray
+    num_by_name: FloatArray
     below: FloatArray
     pit: FloatArray
     weights: FloatArray
@@ -106,6 +111,16 @@ class RunSurvey:
     answers: NewsAnswers = field(default_factory=NewsAnswers)
     news: AuditSummary = field(default_factory=AuditSummary)
     stated: StatedConfidence = field(default_factory=StatedConfidence)
+    cells: CoverageCells = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cells = CoverageCells(len(self.axes.horizons))
+
+    @property
+    def baseline(self) -> int:
+        """The place among the names of the random walk, or of the last name in a run without one."""
+        names = self.axes.names
+        return names.index(BASELINE) if BASELINE in names else len(names) - 1
 
     def interval(self, index: int) -> int:
         """The stretch of the journal's line `index`."""
@@ -120,6 +135,7 @@ def empty_survey(axes: ForecastAxes, size: int) -> RunSurvey:
         times_ns=[0] * NUM_INTERVALS,
         crps=np.zeros((NUM_INTERVALS, h, k)),
         num=np.zeros((NUM_INTERVALS, h)),
+        num_by_name=np.zeros((NUM_INTERVALS, h, k)),
         below=np.zeros((h, k, q)),
         pit=np.zeros((h, NUM_PIT_BINS)),
         weights=np.zeros((NUM_INTERVALS, h, k - 1)),
@@ -139,8 +155,11 @@ def add_experts(survey: RunSurvey, names: tuple[str, ...]) -> None:
     survey.weights = weights
     h, k, q = len(survey.axes.horizons), 1 + len(experts), len(survey.axes.levels)
     survey.crps, survey.below = np.zeros((NUM_INTERVALS, h, k)), np.zeros((h, k, q))
+    survey.num_by_name = np.zeros((NUM_INTERVALS, h, k))
     for sums in (survey.num, survey.pit, survey.regime_within, survey.regime_num):
         sums[:] = 0
+    num_instants, last_ns = survey.cells.num_instants, survey.cells.last_instant_ns
+    survey.cells = CoverageCells(h, num_instants=num_instants, last_instant_ns=last_ns)
     for tally in survey.series.values():
         tally.num_scored = tally.num_within90 = 0
         tally.crps.clear()
@@ -219,7 +238,7 @@ def take_survey(lines: Iterable[ReleasedLine | WithheldLine], size: int) -> RunS
             survey.amendments.add(line.decision)
             survey.news.add(line.decision)
             survey.stated.add(line.decision)
-            if axes == survey.axes:  # nothing else is comparable
+            if _is_comparable(axes, survey.axes, line.decision):
                 waiting.append(_pending_forecast(survey, line.index, line.decision, tally))
         if len(batch) >= _BATCH:
             _score(survey, batch, notable)
@@ -295,6 +314,14 @@ def _score_answers(survey: RunSurvey, tally: SeriesScore, at_ns: int) -> None:
     survey.answers.bar_closed(tally.name, tally.last_price, tally.num, at_ns, survey.axes.horizons, levels)
 
 
+def _is_comparable(axes: ForecastAxes, of_run: ForecastAxes, decision: Decision) -> bool:
+    """Whether a forecast has the horizons and levels of the run, and those of its experts that suit such a series."""
+    if axes == of_run:
+        return True
+    idle = set(AUTO_EXPERTS) - set(EXPERTS_BY_KIND[kind_of(decision.symbol, decision.interval)])
+    return axes[:2] == of_run[:2] and set(of_run.names) <= {*axes.names, *idle}
+
+
 def _axes(forecast: Forecast) -> ForecastAxes:
     return ForecastAxes(forecast.horizons, forecast.levels, (FUSED, *sorted(forecast.expert_ticks)))
 
@@ -310,6 +337,7 @@ def _count_line(survey: RunSurvey, line: ReleasedLine | WithheldLine) -> SeriesS
     tally.regime = about.regime
     tally.num_shock += about.regime is Regime.SHOCK
     survey.num_lines += 1
+    survey.cells.count_instant(about.as_of_ns)
     survey.start_ns = survey.start_ns or about.as_of_ns
     survey.end_ns = survey.times_ns[survey.interval(line.index)] = about.as_of_ns
     if isinstance(line, WithheldLine):
@@ -327,7 +355,10 @@ def _pending_forecast(
     survey: RunSurvey, index: int, decision: Decision, tally: SeriesScore
 ) -> _PendingForecast:
     forecast = decision.forecast
-    experts = np.array([forecast.expert_ticks[name] for name in survey.axes.names[1:]], np.float64)
+    nothing = [[math.nan] * len(survey.axes.levels)] * len(survey.axes.horizons)
+    experts = np.array(
+        [forecast.expert_ticks.get(name, nothing) for name in survey.axes.names[1:]], np.float64
+    )
     quantiles = np.array([forecast.quantiles, *(experts / TICKS_PER_UNIT)], np.float32)  # [K, H, Q]
     return _PendingForecast(
         decision.id,
@@ -403,7 +434,10 @@ def _score(survey: RunSurvey, batch: list[_MaturedForecast], notable: NotableDec
     levels = np.array(axes.levels)
 
     scores = crps(quantiles, outcome[:, None], levels)  # [N, K]
+    is_scored = np.isfinite(scores)
+    scores = np.where(is_scored, scores, 0.0)
     np.add.at(survey.crps, (stretch, h), scores)
+    np.add.at(survey.num_by_name, (stretch, h), is_scored)
     np.add.at(survey.num, (stretch, h), 1.0)
     below = outcome[:, None, None] <= quantiles  # [N, K, Q]
     np.add.at(survey.below, h, below)
@@ -413,6 +447,22 @@ def _score(survey: RunSurvey, batch: list[_MaturedForecast], notable: NotableDec
     within = (low <= outcome) & (outcome <= high)
     np.add.at(survey.regime_num, (regime, h), 1.0)
     np.add.at(survey.regime_within, (regime, h), within)
+    survey.cells.add(
+        MaturedBatch(
+            series=[item.origin.tally.name for item in batch],
+            ordinal=[item.origin.ordinal for item in batch],
+            made_ns=np.array([item.origin.notable.as_of_ns for item in batch], np.int64),
+            horizon=h,
+            regime=regime,
+            stretch=stretch,
+            quantiles=quantiles,
+            outcome=outcome,
+            crps=scores,
+            levels=levels,
+            horizons=axes.horizons,
+            baseline=survey.baseline,
+        )
+    )
     for n, item in enumerate(batch):
         weighed = item.origin.tilt
         if weighed is not None:
@@ -425,6 +475,8 @@ def _score(survey: RunSurvey, batch: list[_MaturedForecast], notable: NotableDec
             tally.num_scored += 1
             tally.num_within90 += bool(within[n])
             for k, name in enumerate(axes.names):
+                if not is_scored[n, k]:
+                    continue
                 tally.crps[name] = tally.crps.get(name, 0.0) + float(scores[n, k])
             notable.add(item.origin.notable, item.outcome)
             if item.origin.read is not None:

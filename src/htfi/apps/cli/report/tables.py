@@ -11,11 +11,12 @@ from htfi.apps.cli.report.notable import NotableDecision
 from htfi.apps.cli.report.readings import audit_html, headlines_html, summary_html
 from htfi.apps.cli.report.stated_confidence import stated_html
 from htfi.apps.cli.report.survey import RunSurvey, SeriesScore
-from htfi.apps.cli.summary import BASELINE
+from htfi.apps.cli.summary import words_beside_best
 from htfi.apps.display.drawing import format_percent
 from htfi.domain.counts import counted
 from htfi.domain.decision import Regime
 from htfi.domain.time import format_ns
+from htfi.forecasting.scores import ScoreRow
 from htfi.library.charts.fan import format_price
 from htfi.narrative.audit import rule_note
 from htfi.narrative.rationale.units import reader_names
@@ -61,8 +62,9 @@ def scores_html(survey: RunSurvey) -> str:
     """CRPS of each name, absolute and beside the random walk, with coverage."""
     axes = survey.axes
     num = survey.num.sum(axis=0)  # [H]
+    num_by_name = survey.num_by_name.sum(axis=0)  # [H, K]
     crps = survey.crps.sum(axis=0)  # [H, K]
-    baseline = baseline_of(survey)
+    baseline = survey.baseline
     places = {level: k for k, level in enumerate(axes.levels)}
     head = "".join(
         f'<th colspan="3" class="group">{_bars(h)} ahead <i>n = {int(n):,}</i></th>'
@@ -73,22 +75,50 @@ def scores_html(survey: RunSurvey) -> str:
     for k, name in enumerate(axes.names):
         cells: list[str] = []
         for h in range(len(axes.horizons)):
-            if not num[h]:
+            if not num_by_name[h, k]:
                 cells.append("<td>–</td>" * 3)
                 continue
-            ratio = crps[h, k] / crps[h, baseline] if crps[h, baseline] > 0 else float("nan")
+            is_same = (
+                num_by_name[h, k] == num_by_name[h, baseline]
+            )  # of other forecasts no ratio means anything
+            ratio = crps[h, k] / crps[h, baseline] if is_same and crps[h, baseline] > 0 else float("nan")
             cover = "–"
             if 0.05 in places and 0.95 in places:
-                share = (survey.below[h, k, places[0.95]] - survey.below[h, k, places[0.05]]) / num[h]
+                share = (survey.below[h, k, places[0.95]] - survey.below[h, k, places[0.05]]) / num_by_name[
+                    h, k
+                ]
                 cover = f"{share:.1%}"
             better = " better" if ratio < 0.995 else ""
             cells.append(
-                f'<td class="group{better}">{ratio:.3f}</td><td>{cover}</td><td>{crps[h, k] / num[h]:.5f}</td>'
+                f'<td class="group{better}">{_ratio(ratio)}</td><td>{cover}</td>'
+                f"<td>{crps[h, k] / num_by_name[h, k]:.5f}</td>"
             )
         strong = ' class="strong"' if k == 0 else ""
         rows.append(f"<tr{strong}><th>{escape(plain_name(name))}</th>{''.join(cells)}</tr>")
     heads = f"<tr><th></th>{head}</tr><tr><th></th>{second}</tr>"
-    return f"<table><thead>{heads}</thead><tbody>{''.join(rows)}</tbody></table>"
+    best = beside_best(survey)
+    note = f'<p class="note">Beside its best expert: {escape(best)}.</p>' if best else ""
+    return f"<table><thead>{heads}</thead><tbody>{''.join(rows)}</tbody></table>{note}"
+
+
+def beside_best(survey: RunSurvey) -> str:
+    """The fused forecast's CRPS over that of the expert that turned out best, by horizon; empty without scores."""
+    rows = [
+        ScoreRow(name, horizon, int(num), float(crps / num), math.nan)
+        for h, horizon in enumerate(survey.axes.horizons)
+        for name, num, crps in zip(
+            survey.axes.names,
+            survey.num_by_name[:, h].sum(axis=0),
+            survey.crps[:, h].sum(axis=0),
+            strict=True,
+        )
+        if num
+    ]
+    return words_beside_best(rows)
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.3f}" if math.isfinite(ratio) else "–"
 
 
 def regimes_html(survey: RunSurvey) -> str:
@@ -278,7 +308,7 @@ def _reader(name: str, names: Mapping[str, str]) -> str:
 def series_html(survey: RunSurvey, drawn: Sequence[str]) -> str:
     """Every series on a line; those that are drawn can be clicked."""
     tallies = sorted(survey.series.values(), key=lambda tally: tally.name)
-    name_of_baseline = survey.axes.names[baseline_of(survey)]
+    name_of_baseline = survey.axes.names[survey.baseline]
     rows = [_series_row(tally, name_of_baseline, drawn) for tally in tallies[:SERIES_LISTED]]
     head = (
         "<th>series</th><th>last price</th><th>regime now</th><th>CRPS vs walk</th><th>coverage</th>"
@@ -315,12 +345,6 @@ def quarantine_html(facts: ReportFacts) -> str:
         )
     head = "<th>reason</th><th>rows</th><th>sources</th><th>examples</th>"
     return changed + _words_table(head, rows)
-
-
-def baseline_of(survey: RunSurvey) -> int:
-    """The place among the names of the random walk, or of the last name in a run without one."""
-    names = survey.axes.names
-    return names.index(BASELINE) if BASELINE in names else len(names) - 1
 
 
 def plain_name(name: str) -> str:

@@ -1,0 +1,1 @@
+"""`htfi eval calendar`: forecasts of the bars that hold a scheduled release."""

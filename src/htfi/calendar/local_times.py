@@ -1,0 +1,135 @@
+"""When a row of a calendar happens: instants, wall clocks of a zone, days without a time; in UTC nanoseconds."""
+
+import re
+from datetime import UTC, date, datetime, time
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from htfi.domain.errors import InvalidInput, MissingZone
+from htfi.domain.time import NS_PER_S, parse_timestamp, to_ns
+
+_CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap]m)?", re.IGNORECASE)
+_NO_CLOCK = re.compile(r"(?:all[- ]?day|tentative|day \d+|tbd|tba|-+|)", re.IGNORECASE)
+_DAY = re.compile(r"\d{4}[-/.]\d\d[-/.]\d\d")
+_MAX_SHOWN = 40
+MIN_YEAR, MAX_YEAR = 1900, 2100
+
+
+def open_zone(name: str) -> ZoneInfo | None:
+    """The zone of a name; None for ''. Raises: InvalidInput."""
+    if not name:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidInput(f"zone '{name}' is not known: write it as America/New_York or UTC") from None
+
+
+def wall_clock_ns(moment: datetime, zone: ZoneInfo, shown: str) -> int:
+    """UTC nanoseconds of a wall clock.
+
+    Raises: InvalidInput, where the zone's clocks skip it (going forward) or show it twice (going back).
+    """
+    earlier, later = (moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+    if earlier.utcoffset() != later.utcoffset():
+        passed = earlier.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != moment
+        why = "does not exist there: clocks go forward" if passed else "comes twice there: clocks go back"
+        raise InvalidInput(f"{shown} in {zone.key} {why}; write it with its offset, such as -04:00")
+    return to_ns(earlier)
+
+
+def event_time(value: Any, clock: Any, zone: ZoneInfo | None, time_format: str = "") -> tuple[int, bool]:
+    """When an event happens, and whether to the minute: a day without a time is its midnight in UTC, and False.
+
+    `value` is a text (ISO 8601, or as `time_format` of strptime states), a datetime, a date, or a number of seconds,
+    ms, us or ns since 1970; `clock` a time of day beside it ('8:30am', 'All Day', 'Tentative'), None where there is no
+    such column. Raises: InvalidInput.
+    """
+    moment, has_clock = _moment(value, time_format)
+    if isinstance(moment, int):
+        return _checked(moment, value), True
+    if clock is not None:
+        at = _clock(clock)
+        has_clock = at is not None
+        moment = datetime.combine(moment.date(), at or time(), moment.tzinfo)
+    if not MIN_YEAR <= moment.year < MAX_YEAR:
+        raise InvalidInput(f"'{_shown(value)}' is outside {MIN_YEAR} to {MAX_YEAR}")
+    if not has_clock:
+        return to_ns(datetime(moment.year, moment.month, moment.day, tzinfo=UTC)), False
+    if moment.tzinfo is not None:
+        return to_ns(moment), True
+    if zone is None:
+        raise MissingZone(
+            f"'{_shown(value)}' has no zone: state zone = \"America/New_York\", or UTC, or write its offset"
+        )
+    return wall_clock_ns(moment, zone, f"'{moment.isoformat(' ', 'minutes')}'"), True
+
+
+def _moment(value: Any, time_format: str) -> tuple[datetime | int, bool]:
+    if isinstance(value, datetime):
+        return value, True
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day), False  # noqa: DTZ001
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _since_1970(value), True
+    text = "" if value is None else str(value).strip()
+    if not text:
+        raise InvalidInput("the row has no time")
+    if time_format:
+        try:
+            found = datetime.strptime(text, time_format)  # noqa: DTZ007
+        except ValueError:
+            raise InvalidInput(
+                f"'{_shown(text)}' does not have the form time_format = \"{time_format}\""
+            ) from None
+        return found, "%H" in time_format or "%I" in time_format
+    if _DAY.fullmatch(text):
+        text = f"{text[:4]}-{text[5:7]}-{text[8:]}"
+    if re.fullmatch(r"\d{9,19}", text):
+        return _since_1970(int(text)), True
+    try:
+        found = datetime.fromisoformat(text)
+        if found.tzinfo is not None:
+            return parse_timestamp(text), True
+    except (ValueError, OverflowError):
+        raise InvalidInput(
+            f"'{_shown(text)}' is not a time such as 2026-01-28 14:00; of another form state time_format, such as "
+            '"%m/%d/%Y %H:%M"'
+        ) from None
+    return found, ":" in text or "T" in text
+
+
+def _since_1970(value: float) -> int:
+    size = abs(value)
+    unit = NS_PER_S if size < 1e11 else 1_000_000 if size < 1e14 else 1_000 if size < 1e17 else 1
+    return round(value * unit) if isinstance(value, int) or value == value else 0
+
+
+def _clock(value: Any) -> time | None:
+    if isinstance(value, time):
+        return value
+    text = str(value).strip()
+    if _NO_CLOCK.fullmatch(text):
+        return None
+    match = _CLOCK.fullmatch(text)
+    if match is not None:
+        hour, half = int(match[1]), (match[4] or "").lower()
+        if not half or 1 <= hour <= 12:
+            hour = hour % 12 + (12 if half == "pm" else 0) if half else hour
+            try:
+                return time(hour, int(match[2]), int(match[3] or 0))
+            except ValueError:
+                pass
+    raise InvalidInput(f"'{_shown(text)}' is not a time of day such as 14:00 or 8:30am")
+
+
+def _checked(time_ns: int, value: Any) -> int:
+    year = 1970 + time_ns / NS_PER_S / 31_556_952
+    if not MIN_YEAR <= year < MAX_YEAR:
+        raise InvalidInput(f"'{_shown(value)}' is outside {MIN_YEAR} to {MAX_YEAR}")
+    return time_ns
+
+
+def _shown(value: Any) -> str:
+    text = "".join(char if char.isprintable() else " " for char in str(value))
+    return " ".join(text.split())[:_MAX_SHOWN]

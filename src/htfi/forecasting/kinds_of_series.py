@@ -1,0 +1,116 @@
+"""The kind of every series of a forecaster, the experts that each has, and the pools that share weights.
+
+A pool holds the series of one kind among those of one interval: pool = group · number of kinds + kind.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.forecasting.columns import SeriesColumns
+from htfi.forecasting.kinds import (
+    AUTO,
+    AUTO_EXPERTS,
+    CLASSIFYING_BARS,
+    EXPERTS_BY_KIND,
+    INTRADAY,
+    KINDS,
+    WHY,
+    KindChoice,
+    bar_length_ns,
+    by_volatility,
+    kind_of,
+)
+from htfi.forecasting.panel import BarBatch, Panel
+
+_UNKNOWN = -1
+Whole = NDArray[np.int64]
+
+
+class KindsOfSeries:
+    """Kinds by row. A kind is known at a series' first bar; equity or wild follows from its volatility, later."""
+
+    def __init__(self, names: Sequence[str], asked: Sequence[str]) -> None:
+        """`names` of the K experts; `asked`, the names in the settings."""
+        self._names = tuple(names)
+        is_auto = AUTO in asked
+        self._active = np.array(
+            [
+                [not is_auto or name in chosen or name in asked or name not in AUTO_EXPERTS for name in names]
+                for chosen in EXPERTS_BY_KIND
+            ]
+        )  # [S, K]
+        self._columns = SeriesColumns()
+        self._columns.declare("kind", _UNKNOWN, np.int64)
+        self._columns.declare("length_ns", 0, np.int64)
+        self._columns.declare("group", 0, np.int64)
+        self._num = 0
+        self.pool_sizes: dict[int, int] = {}
+        self.is_needed: list[bool] = np.logical_and.reduce(self._active, axis=0).tolist()
+
+    def enter(self, panel: Panel) -> None:
+        """Take in the series that the panel has and this has not."""
+        self._columns.grow(len(panel))
+        for row in range(self._num, len(panel)):
+            symbol = panel.names[row].removesuffix(f"/{panel.intervals[row]}")
+            self._columns["kind"][row] = kind_of(symbol, panel.intervals[row])
+            self._columns["length_ns"][row] = bar_length_ns(panel.intervals[row])
+            self._columns["group"][row] = panel.group_of(row)
+        self._num = len(panel)
+        self._count()
+
+    def _count(self) -> None:
+        kinds, groups = self._columns["kind"][: self._num], self._columns["group"][: self._num]
+        num_pools = len(KINDS) * (int(groups.max(initial=-1)) + 1)
+        counts: list[int] = np.bincount(groups * len(KINDS) + kinds, minlength=num_pools).tolist()
+        self.pool_sizes = dict(enumerate(counts))
+        present = sorted(set(kinds.tolist()))
+        self.is_needed = np.logical_or.reduce(self._active[present], axis=0).tolist()
+
+    def classify(self, bars: BarBatch) -> None:
+        """Let the volatility of series that have just become old enough say whether they are wild."""
+        first, again = CLASSIFYING_BARS
+        is_due = (bars.age == first) | (bars.age == again)
+        if not is_due.any():
+            return
+        rows = bars.index[is_due]
+        before = self._columns["kind"][rows]
+        after = by_volatility(before, bars.usual[is_due], self._columns["length_ns"][rows])
+        if (after != before).any():
+            self._columns["kind"][rows] = after
+            self._count()
+
+    def pools(self, index: NDArray[np.intp], groups: Whole) -> Whole:
+        """The pool of each row [n]."""
+        return groups * len(KINDS) + self._columns["kind"][index]
+
+    def idle(self, index: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Where an expert is not among those of a row's kind [n, K]."""
+        return ~self._active[self._columns["kind"][index]]
+
+    def are_intraday(self, index: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which rows [n] have bars of a part of a day."""
+        return self._columns["kind"][index] == INTRADAY
+
+    def choices(self, names: Sequence[str]) -> list[KindChoice]:
+        """What was chosen for each kind that some series has; `names` are the series by row."""
+        kinds = self._columns["kind"][: self._num]
+        found: list[KindChoice] = []
+        for place, kind in enumerate(KINDS):
+            rows = np.flatnonzero(kinds == place).tolist()
+            if rows:
+                experts = tuple(
+                    name for name, is_on in zip(self._names, self._active[place], strict=True) if is_on
+                )
+                found.append(KindChoice(kind, WHY[place], len(rows), names[rows[0]], experts))
+        return found
+
+    def state(self) -> dict[str, Any]:
+        return {"num": self._num, "columns": self._columns.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._columns.restore(state["columns"])
+        self._num = int(state["num"])
+        self._count()

@@ -1,0 +1,115 @@
+"""When the next bars of each series will begin and end, from when its earlier ones did.
+
+Bars shorter than a day follow New York's week: which half-hour follows which is learnt, so that nights, breaks and
+weekends are passed over. Daily bars end on business days, on all days once one ended on a Saturday or a Sunday.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain.new_york import to_local_ns, to_utc_ns
+from htfi.domain.time import NS_PER_DAY, NS_PER_S
+from htfi.forecasting.columns import SeriesColumns
+
+Instants = NDArray[np.int64]
+Places = NDArray[np.int64]
+
+SLOT_NS = 1800 * NS_PER_S
+DAY_SLOTS = NS_PER_DAY // SLOT_NS
+WEEK_SLOTS = 7 * DAY_SLOTS
+_MAX_BARS_PER_SLOT = 10_000
+_UNKNOWN = -1
+_SATURDAY = 2  # 1970-01-01 was a Thursday: days since then, modulo 7
+_FRIDAY = 1
+_MAX_CLOSED_DAYS = 10  # in a row
+
+
+def week_slots(start_ns: Instants) -> Places:
+    """The half-hour of New York's week, 0 … 335 from Thursday 0:00 on, in which each bar begins."""
+    return to_local_ns(start_ns) // SLOT_NS % WEEK_SLOTS
+
+
+class ComingBars:
+    """What is learnt of N series' hours."""
+
+    def __init__(self) -> None:
+        self._columns = SeriesColumns()
+        self._columns.declare("slot", _UNKNOWN, np.int64)
+        # Slots from each to the next with a bar: the smaller of the last two seen, so that a holiday is forgotten.
+        self._columns.declare("step", np.full(WEEK_SLOTS, _UNKNOWN), np.int16)
+        self._columns.declare("seen", np.full(WEEK_SLOTS, _UNKNOWN), np.int16)
+
+    def grow(self, num_rows: int) -> None:
+        self._columns.grow(num_rows)
+
+    def learn(self, index: NDArray[np.intp], start_ns: Instants) -> None:
+        """Take in bars shorter than a day that began then."""
+        columns, slot = self._columns, week_slots(start_ns)
+        before = columns["slot"][index]
+        moved = (before >= 0) & (before != slot)
+        at, since = index[moved], before[moved]
+        step = (slot[moved] - since) % WEEK_SLOTS
+        last = columns["seen"][at, since]
+        columns["step"][at, since] = np.where(last == _UNKNOWN, step, np.minimum(step, last))
+        columns["seen"][at, since] = step
+        columns["slot"][index] = slot
+
+    def spans(
+        self, index: NDArray[np.intp], start_ns: Instants, end_ns: Instants, num: int
+    ) -> tuple[Instants, Instants]:
+        """Begin and end [n, num] of the bars that will follow those of these series, shorter than a day."""
+        length_ns = np.maximum(end_ns - start_ns, 1)
+        local = to_local_ns(start_ns)
+        within = np.minimum(np.maximum(SLOT_NS // length_ns, 1), _MAX_BARS_PER_SLOT)
+        begin = local - local % SLOT_NS
+        offset = np.where(within > 1, 0, local - begin)  # of bars as long as a slot or longer
+        place = np.where(within > 1, np.minimum((local - begin) // length_ns, within - 1), 0)
+        ahead = place[:, None] + np.arange(1, num + 1)
+        slots_ahead = ahead // within[:, None]
+        usual_step = -(-length_ns // SLOT_NS)
+        chain = [begin]
+        for _ in range(int(slots_ahead[:, -1].max(initial=0))):
+            step = self._columns["step"][index, chain[-1] // SLOT_NS % WEEK_SLOTS].astype(np.int64)
+            chain.append(chain[-1] + np.where(step == _UNKNOWN, usual_step, step) * SLOT_NS)
+        begins = np.take_along_axis(np.stack(chain, axis=1), slots_ahead, axis=1)
+        begins += offset[:, None] + ahead % within[:, None] * length_ns[:, None]
+        utc = to_utc_ns(begins)
+        return utc, utc + length_ns[:, None]
+
+    def state(self) -> dict[str, Any]:
+        return self._columns.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._columns.restore(state)
+
+
+def daily_ends(
+    end_ns: Instants, trades_at_weekends: NDArray[np.bool_], num: int, closed_days: Instants
+) -> Instants:
+    """Ends [n, num] of the daily bars that will follow, at the same hour in New York, on none of `closed_days`."""
+    local = to_local_ns(end_ns)
+    days = local // NS_PER_DAY
+    ends = np.empty((len(end_ns), num), np.int64)
+    for step in range(num):
+        days = _next_day(days, trades_at_weekends)
+        for _ in range(_MAX_CLOSED_DAYS if len(closed_days) else 0):
+            closed = np.isin(days, closed_days)
+            if not closed.any():
+                break
+            days = np.where(closed, _next_day(days, trades_at_weekends), days)
+        ends[:, step] = days
+    return to_utc_ns(ends * NS_PER_DAY + (local % NS_PER_DAY)[:, None])
+
+
+def _next_day(days: Places, trades_at_weekends: NDArray[np.bool_]) -> Places:
+    weekday = days % 7
+    on_business_days = np.where(weekday == _FRIDAY, 3, np.where(weekday == _SATURDAY, 2, 1))
+    return days + np.where(trades_at_weekends, 1, on_business_days)
+
+
+def is_weekend(end_ns: Instants) -> NDArray[np.bool_]:
+    """Whether bars end on a Saturday or a Sunday of New York."""
+    weekday = to_local_ns(end_ns) // NS_PER_DAY % 7
+    return (weekday == _SATURDAY) | (weekday == _SATURDAY + 1)

@@ -1,0 +1,392 @@
+"""The known relative variance of each coming bar, as one factor on every expert.
+
+A return is r = σ·g·z: g² is the bar's pattern over the week, times what its events and the gap before it make of it.
+Experts read returns and ranges divided by g, and their quantiles over h bars are multiplied by the root of the mean of
+g² over the bars ahead. So none of them need know of hours, weekends or releases.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain import portable_math as exact
+from htfi.domain.errors import InvalidInput
+from htfi.domain.scheduled_event import ScheduledEvent
+from htfi.domain.time import NS_PER_DAY, parse_duration
+from htfi.forecasting.columns import SeriesColumns
+from htfi.forecasting.known_variance.coming_bars import ComingBars, daily_ends, is_weekend, week_slots
+from htfi.forecasting.known_variance.event_effects import BarWithEvents, EventEffects, combine
+from htfi.forecasting.known_variance.event_table import ScheduledLines, tabulate
+from htfi.forecasting.known_variance.priors import Priors, shipped
+from htfi.forecasting.known_variance.relations import HOME, currencies_of
+from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
+from htfi.forecasting.panel import BarBatch
+
+Array = NDArray[np.float64]
+Instants = NDArray[np.int64]
+Rows = NDArray[np.intp]
+
+VERSION = "1"
+KNOWN = "known_variance"
+_NONE, _INTRADAY, _DAILY = 0, 1, 2  # what is known of a series' bars
+_GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
+_NO_DAYS = np.empty(0, np.int64)
+_NEVER = -1
+_RANGE_SHARE = 0.75  # of an event's log factor: a release jumps, so the range grows less than the return
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Contributions:
+    """What moves the variance of bars of rows [n] with the same spans: m events and gaps, in the order of the bars.
+
+    Shapes: sources, lags and bars [m]; variances [n, m].
+    """
+
+    rows: Rows
+    sources: Instants
+    lags: Instants
+    bars: Instants
+    variances: Array
+
+    def combined(self, num_bars: int) -> Array:
+        """The factors [n, B] of the variance of so many bars."""
+        starts = np.flatnonzero(np.diff(self.bars, prepend=-1))
+        found = np.ones((len(self.rows), num_bars))
+        found[:, self.bars[starts]] = combine(self.variances, starts)
+        return found
+
+    def of_bar(self, bar: int) -> "_Contributions":
+        """The part that concerns one bar."""
+        there = self.bars == bar
+        return _Contributions(
+            self.rows, self.sources[there], self.lags[there], self.bars[there], self.variances[:, there]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Prepared:
+    """What was worked out after some bars of n series, for the case that the next ones come when they are expected.
+
+    Shapes, of the m series that anything is known of: starts [m]; ends, begins, pattern and events [m, 2 + L], of the
+    bars that closed, the next ones and those that follow; index and known [n].
+    """
+
+    index: Rows
+    known: NDArray[np.bool_]
+    daily: NDArray[np.bool_]
+    starts: Instants
+    ends: Instants
+    begins: Instants
+    pattern: Array
+    events: Array
+    parts: list[_Contributions]
+
+    def serves(self, index: Rows, start_ns: Instants, end_ns: Instants, table: ScheduledLines) -> bool:
+        """Whether bars that closed are those, and no calendar line became known or was withdrawn meanwhile."""
+        if len(index) != len(self.index) or not (index == self.index).all() or not len(self.starts):
+            return False
+        came = (end_ns[self.known] == self.ends[:, 1]) & (self.daily | (start_ns[self.known] == self.starts))
+        return bool(came.all()) and not table.has_changed(
+            int(self.ends[:, 0].min()), int(self.ends[:, 1].max())
+        )
+
+
+class KnownVariance:
+    """g of N series' bars. Where nothing is known of a bar, its factor is 1 and nothing is computed."""
+
+    def __init__(
+        self,
+        horizons: Sequence[int],
+        session_gap_bars: float,
+        events: Sequence[ScheduledEvent] = (),
+        priors: Priors | None = None,
+    ) -> None:
+        self._horizons = np.array(horizons)
+        self._longest = int(horizons[-1])
+        self._gap_bars = session_gap_bars
+        self._table = tabulate(events)
+        self._priors = priors or shipped()
+        self.effects = EventEffects(self._table, self._priors, _GAPS)
+        self._first_gap = len(self._table.kinds)
+        self._hours, self._pattern = ComingBars(), WeeklyPattern()
+        self._columns = SeriesColumns()
+        self._columns.declare("kind", _NONE, np.int8)
+        self._columns.declare("has_pattern", 0, np.int8)
+        self._columns.declare("at_weekends", 0, np.int8)
+        self._columns.declare("is_home", 0, np.int8)  # it has no session when New York has none
+        self._columns.declare("start_ns", _NEVER, np.int64)
+        self._columns.declare(
+            "begin_ns", _NEVER, np.int64
+        )  # of its return: the end of the bar before, in a session
+        self._columns.declare("end_ns", _NEVER, np.int64)
+        self._columns.declare("ahead", np.ones(len(horizons)))
+        self._columns.declare("waiting", np.ones((len(horizons), self._longest)))
+        self._num_known = 0  # series of whose bars anything is known
+        self.num_series = 0
+        self._closing: list[_Contributions] = []  # of the bars that closed last
+        self._prepared: _Prepared | None = None  # follows from the rest: never saved
+        self._is_prepared = False  # for the bars that closed last
+
+    @property
+    def models(self) -> dict[str, str]:
+        """What shapes forecasts where a calendar is given, for the record."""
+        return {KNOWN: f"{VERSION} {self._priors.version}"} if self._table.kinds else {}
+
+    def grow(self, series: Sequence[tuple[str, str]]) -> None:
+        """Make space for all series so far, by symbol and interval; those that are there stay as they are."""
+        self._columns.grow(len(series))
+        for row in range(self.num_series, len(series)):
+            symbol, interval = series[row]
+            length_ns = _length_ns(interval)
+            kind = _DAILY if length_ns == NS_PER_DAY else _INTRADAY if 0 < length_ns < NS_PER_DAY else _NONE
+            if kind == _DAILY and not self._knows_days(symbol):
+                kind = _NONE
+            self._columns["kind"][row] = kind
+            self._columns["has_pattern"][row] = 0 < length_ns <= MAX_BAR_NS
+            self._columns["is_home"][row] = not currencies_of(symbol)
+            self._num_known += kind != _NONE
+            self.effects.add(row, symbol, max(length_ns, 1))
+        self.num_series = len(series)
+        if (self._columns["kind"] == _INTRADAY).any():
+            self._hours.grow(len(series))
+            self._pattern.grow(len(series))
+
+    def _knows_days(self, symbol: str) -> bool:
+        """Whether anything may be known of a series' daily bars: events of a calendar, or what gaps do."""
+        return bool(self._table.kinds or self._table.closures) or self.effects.has_gaps(symbol)
+
+    def of_closed(self, index: Rows, start_ns: Instants, end_ns: Instants) -> tuple[Array, Array] | None:
+        """g [n] of bars that have just closed, of their returns and of their ranges; None where it is 1 for all."""
+        self._closing, self._is_prepared = [], False
+        if not self._num_known:
+            return None
+        columns = self._columns
+        rows, known = self._known(index)
+        prepared = self._prepared
+        self._is_prepared = prepared is not None and prepared.serves(index, start_ns, end_ns, self._table)
+        if prepared is not None and self._is_prepared:
+            begins, pattern, events, parts = (
+                prepared.begins,
+                prepared.pattern,
+                prepared.events,
+                prepared.parts,
+            )
+        else:
+            spans = np.stack([columns["begin_ns"][rows], start_ns[known]], axis=1)
+            ends = np.stack([columns["end_ns"][rows], end_ns[known]], axis=1)
+            begins, pattern, events, parts = self._variances(rows, spans, ends)
+        self._closing = [bar for part in parts if len((bar := part.of_bar(1)).sources)]
+        columns["start_ns"][rows], columns["end_ns"][rows] = start_ns[known], end_ns[known]
+        columns["begin_ns"][rows] = begins[:, 1]
+        if (pattern[:, 1] == 1.0).all() and not self._closing:
+            return None
+        of_returns, of_ranges = np.ones(len(index)), np.ones(len(index))
+        of_returns[known] = of_ranges[known] = np.sqrt(pattern[:, 1] * events[:, 1])
+        if self._closing:
+            jumps = np.sqrt(pattern[:, 1]) * exact.exp(0.5 * _RANGE_SHARE * exact.log(events[:, 1]))
+            of_ranges[known] = np.where(events[:, 1] > 1.0, jumps, of_returns[known])
+        return of_returns, of_ranges
+
+    def ahead(self, index: Rows) -> Array | None:
+        """The root of the mean of g² over the bars ahead [n, H] of those that closed; None where it is 1 for all."""
+        if not self._num_known:
+            return None
+        rows, known = self._known(index)
+        if self._prepared is not None and self._is_prepared:
+            pattern, events, first = self._prepared.pattern, self._prepared.events, 2
+        else:
+            self._learn_hours(rows)
+            _, pattern, events, _ = self._variances(rows, *self._coming(rows, self._longest))
+            first = 1
+        total = np.cumsum((pattern * events)[:, first : first + self._longest], axis=1)[:, self._horizons - 1]
+        factors = np.ones((len(index), len(self._horizons)))
+        factors[known] = np.sqrt(total / self._horizons)
+        self._columns["ahead"][index] = factors
+        return None if (factors == 1.0).all() else factors
+
+    def _learn_hours(self, rows: Rows) -> None:
+        columns = self._columns
+        intraday = columns["kind"][rows] == _INTRADAY
+        if intraday.any():
+            self._hours.learn(rows[intraday], columns["start_ns"][rows[intraday]])
+        columns["at_weekends"][rows] |= is_weekend(columns["end_ns"][rows]) & ~intraday
+
+    def _coming(self, rows: Rows, num: int) -> tuple[Instants, Instants]:
+        """Begin and end [n, 1 + num] of the bars that closed last, and of those that will follow."""
+        columns = self._columns
+        kind, end_ns = columns["kind"][rows], columns["end_ns"][rows]
+        begins, ends = (np.empty((len(rows), 1 + num), np.int64) for _ in range(2))
+        begins[:, 0], ends[:, 0] = columns["begin_ns"][rows], end_ns
+        daily, intraday = kind == _DAILY, kind == _INTRADAY
+        if daily.any():
+            ends[daily, 1:] = self._daily_ends(rows[daily], end_ns[daily], num)
+            begins[daily, 1:] = ends[daily, :-1]
+        if intraday.any():
+            start_ns = columns["start_ns"][rows[intraday]]
+            begins[intraday, 1:], ends[intraday, 1:] = self._hours.spans(
+                rows[intraday], start_ns, end_ns[intraday], num
+            )
+        return begins, ends
+
+    def _daily_ends(self, rows: Rows, end_ns: Instants, num: int) -> Instants:
+        at_weekends, home = self._columns["at_weekends"][rows] > 0, self._columns["is_home"][rows] > 0
+        closed = self._table.closed_days(HOME, int(end_ns.max())) if self._table.closures else _NO_DAYS
+        if not len(closed) or not home.any():
+            return daily_ends(end_ns, at_weekends, num, _NO_DAYS)
+        ends = np.empty((len(rows), num), np.int64)
+        for part, days in ((home, closed), (~home, _NO_DAYS)):
+            ends[part] = daily_ends(end_ns[part], at_weekends[part], num, days)
+        return ends
+
+    def _prepare(self, index: Rows) -> None:
+        """Work out what is known of the next bars of these series and of those that follow, before they close."""
+        rows, known = self._known(index)
+        starts, ends = self._coming(rows, 1 + self._longest)
+        begins, pattern, events, parts = self._variances(rows, starts, ends)
+        self._prepared = _Prepared(
+            index,
+            known,
+            self._columns["kind"][rows] == _DAILY,
+            starts[:, 1],
+            ends,
+            begins,
+            pattern,
+            events,
+            parts,
+        )
+
+    def standing(self, rows: slice | Rows) -> Array:
+        """The newest `ahead` [n, H] of series."""
+        return self._columns["ahead"][rows]
+
+    def _known(self, index: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+        known = self._columns["kind"][index] != _NONE
+        return index[known], known
+
+    def _variances(
+        self, rows: Rows, begins: Instants, ends: Instants
+    ) -> tuple[Instants, Array, Array, list[_Contributions]]:
+        """Where the returns of bars [n, 1 + B] begin, what the week and what events make of their variance, and the
+        parts of the latter.
+
+        The first bar has closed: it counts for what follows an event.
+        """
+        columns, num_bars = self._columns, begins.shape[1]
+        pattern, events = np.ones(begins.shape), np.ones(begins.shape)
+        if not len(rows):
+            return begins, pattern, events, []
+        shows = columns["has_pattern"][rows] > 0
+        if shows.any():
+            logs = self._pattern.log_factors(rows[shows], week_slots(begins[shows, 1:]))
+            pattern[shows, 1:] = exact.exp(logs)
+        daily = columns["kind"][rows] == _DAILY
+        spans = self._joined(daily, begins, ends)
+        parts: list[_Contributions] = []
+        for among in _alike(spans, ends, daily):
+            part = self._contributions(rows[among], spans[among[0]], ends[among[0]], bool(daily[among[0]]))
+            if part is not None:
+                events[among] = part.combined(num_bars)
+                parts.append(part)
+        return spans, pattern, events, parts
+
+    def _joined(self, daily: NDArray[np.bool_], begins: Instants, ends: Instants) -> Instants:
+        """Where the returns of bars [n, 1 + B] begin: at the end of the bar before, but for the first of a session."""
+        pause = begins[:, 1:] - ends[:, :-1]
+        longest = (self._gap_bars * (ends[:, 1] - begins[:, 1])).astype(np.int64)
+        joins = (daily[:, None] | (pause <= longest[:, None])) & (ends[:, :-1] != _NEVER)
+        return np.concatenate([begins[:, :1], np.where(joins, ends[:, :-1], begins[:, 1:])], axis=1)
+
+    def _contributions(
+        self, rows: Rows, begins: Instants, ends: Instants, is_daily: bool
+    ) -> _Contributions | None:
+        """What events and gaps do to the bars of rows with these spans [1 + B]; None where there are none."""
+        num_bars, now_ns = len(ends), int(ends[0])
+        places = self._table.within(int(begins[0]), int(ends[-1]), max(now_ns, 0))
+        times, sources = self._table.time_ns[places], self._table.kind[places]
+        bar = np.searchsorted(ends, times, "right")
+        inside = (bar < num_bars) & (times >= begins[np.minimum(bar, num_bars - 1)])
+        inside &= is_daily | self._table.is_exact[places]
+        bar, sources = bar[inside], sources[inside]
+        bars, lags, kinds = [bar, bar + 1], [np.zeros_like(bar), np.ones_like(bar)], [sources, sources]
+        if is_daily and begins[0] != _NEVER:
+            days = (np.diff(ends) + NS_PER_DAY // 2) // NS_PER_DAY
+            after = np.flatnonzero(days > 1)
+            bars.append(after + 1)
+            lags.append(np.zeros_like(after))
+            kinds.append(self._first_gap + np.minimum(days[after] - 2, len(_GAPS) - 1))
+        at, lag, kind = (np.concatenate(each) for each in (bars, lags, kinds))
+        order = np.argsort(at, kind="stable")
+        order = order[(at[order] >= 1) & (at[order] < num_bars)]
+        if not len(order):
+            return None
+        at, lag, kind = at[order], lag[order], kind[order]
+        variances = self.effects.variances(rows, kind)[:, np.arange(len(kind)), lag]
+        return _Contributions(rows, kind, lag, at, variances)
+
+    def divided(self, batch: BarBatch) -> Array | None:
+        """What the outcomes [n, H] that came with these bars would have been without what was known; None: the same."""
+        if not self._num_known:
+            return None
+        at, across = batch.index[:, None], np.arange(len(self._horizons))
+        waited = self._columns["waiting"][at, across, (batch.age[:, None] - self._horizons) % self._longest]
+        return None if (waited == 1.0).all() else batch.outcomes / waited
+
+    def learn(self, batch: BarBatch, ratio: Array) -> None:
+        """Take in the bars that closed. `ratio` [n] is each return's size over half the 90% band that was forecast."""
+        if not self._num_known:
+            return
+        columns, index = self._columns, batch.index
+        columns["waiting"][index, :, batch.age % self._longest] = columns["ahead"][index]
+        if self._is_prepared:
+            self._learn_hours(self._known(index)[0])
+        shows = columns["has_pattern"][index] > 0
+        if shows.any():
+            start_ns = batch.start_ns[shows]
+            self._pattern.learn(
+                index[shows], week_slots(start_ns), batch.end_ns[shows] - start_ns, batch.log_variance[shows]
+            )
+        place = np.full(columns.num_rows, -1)
+        place[index] = np.arange(len(index))
+        for part in self._closing:
+            seen = ratio[place[part.rows]]
+            self.effects.learn(BarWithEvents(part.rows, part.sources, part.lags, part.variances, seen))
+        self._closing, self._is_prepared = [], False
+        self._prepare(index)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "columns": self._columns.state(),
+            "hours": self._hours.state(),
+            "pattern": self._pattern.state(),
+            "effects": self.effects.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The series are those that `grow` was told of."""
+        self._columns.restore(state["columns"])
+        self._hours.restore(state["hours"])
+        self._pattern.restore(state["pattern"])
+        self.effects.restore(state["effects"])
+        self._closing, self._prepared, self._is_prepared = [], None, False
+
+
+def _alike(begins: Instants, ends: Instants, daily: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
+    """The rows [n] in groups with the same spans [n, B]."""
+    if (begins == begins[0]).all() and (ends == ends[0]).all() and (daily == daily[0]).all():
+        return [np.arange(len(begins), dtype=np.intp)]
+    groups: dict[bytes, list[int]] = {}
+    for row in range(len(begins)):
+        key = begins[row].tobytes() + ends[row].tobytes() + daily[row].tobytes()
+        groups.setdefault(key, []).append(row)
+    return [np.array(rows, np.intp) for rows in groups.values()]
+
+
+def _length_ns(interval: str) -> int:
+    """0 for bars without a length in time."""
+    try:
+        return parse_duration(interval)
+    except InvalidInput:
+        return 0

@@ -1,0 +1,68 @@
+"""The pattern of variance over New York's week, learnt for each series of bars up to four hours long.
+
+Additive in log variance (Andersen and Bollerslev 1997): a factor by half-hour of the day and a correction by half-hour
+of the week, each a fading mean that is drawn to none while visits are few.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.forecasting.columns import SeriesColumns
+from htfi.forecasting.known_variance.coming_bars import DAY_SLOTS, SLOT_NS, WEEK_SLOTS
+from htfi.forecasting.regression import clamp_logs
+
+Array = NDArray[np.float64]
+Places = NDArray[np.int64]
+Rows = NDArray[np.intp]
+
+MAX_BAR_NS = 8 * SLOT_NS  # longer ones show no pattern of a day
+_DAY_PRIOR, _DAY_MEMORY = 3.0, 60.0  # visits: how many the pattern's absence counts for, how many are kept
+_WEEK_PRIOR, _WEEK_MEMORY = 8.0, 26.0
+_ANCHOR_SLOTS = 64.0  # span of what the pattern is a deviation from: it must not follow the hours itself
+
+
+class WeeklyPattern:
+    """Log factors of variance of N series."""
+
+    def __init__(self) -> None:
+        self._columns = SeriesColumns()
+        self._columns.declare("by_day", np.zeros(DAY_SLOTS))
+        self._columns.declare("by_week", np.zeros(WEEK_SLOTS))
+        self._columns.declare("day_visits", np.zeros(DAY_SLOTS), np.float32)
+        self._columns.declare("week_visits", np.zeros(WEEK_SLOTS), np.float32)
+        self._columns.declare("anchor", 0.0)
+        self._columns.declare("num", 0.0)
+
+    def grow(self, num_rows: int) -> None:
+        self._columns.grow(num_rows)
+
+    def log_factors(self, index: Rows, slot: Places) -> Array:
+        """Log factors [n, …] of slots [n, …] of these series."""
+        at = index.reshape(index.shape + (1,) * (slot.ndim - 1))
+        return self._columns["by_day"][at, slot % DAY_SLOTS] + self._columns["by_week"][at, slot]
+
+    def learn(self, index: Rows, slot: Places, length_ns: Places, log_variance: Array) -> None:
+        """Take in bars [n] whose log variance, without what was known of it, was this."""
+        columns, hour = self._columns, slot % DAY_SLOTS
+        within = np.maximum(SLOT_NS // np.maximum(length_ns, 1), 1)
+        visit = 1.0 / within  # what this bar is of one
+        num, anchor = columns["num"][index], columns["anchor"][index]
+        gain = np.maximum(1.0 / (num + 1.0), 1.0 / (_ANCHOR_SLOTS * within))
+        anchor = anchor + gain * (log_variance - anchor)
+        columns["anchor"][index], columns["num"][index] = anchor, num + 1.0
+        surprise = clamp_logs(log_variance - anchor)
+        days, weeks = columns["day_visits"][index, hour], columns["week_visits"][index, slot]
+        by_day = visit * surprise / (np.minimum(days, _DAY_MEMORY) + _DAY_PRIOR + 1.0)
+        by_week = visit * (surprise - by_day) / (np.minimum(weeks, _WEEK_MEMORY) + _WEEK_PRIOR + 1.0)
+        columns["by_day"][index, hour] += by_day
+        columns["by_week"][index, slot] += by_week
+        columns["day_visits"][index, hour] = days + visit
+        columns["week_visits"][index, slot] = weeks + visit
+
+    def state(self) -> dict[str, Any]:
+        return self._columns.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._columns.restore(state)

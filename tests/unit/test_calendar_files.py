@@ -1,0 +1,281 @@
+"""Calendars of users as files: four formats, columns by name or by mapping, and what of the rows becomes an event."""
+
+import csv
+import io
+import json
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from htfi.adapters.calendars.files import read_table
+from htfi.calendar.columns import CalendarSource
+from htfi.calendar.reading import CalendarReading, read_events
+from htfi.domain.errors import InvalidInput
+from htfi.domain.scheduled_event import ScheduledEvent
+from htfi.domain.time import to_ns
+from htfi.wiring.calendar import open_calendar
+from htfi.wiring.calendar_reading import read_calendar
+
+ROWS: list[dict[str, str]] = [
+    {"date": "2019-03-08", "time": "8:30am", "currency": "USD", "impact": "High", "event": "Non-Farm Employment Change",
+     "actual": "20K", "forecast": "180K", "previous": "311K"},
+    {"date": "2019-03-07", "time": "7:45am", "currency": "EUR", "impact": "High", "event": "Main Refinancing Rate",
+     "actual": "0.00%", "forecast": "0.00%", "previous": "0.00%"},
+    {"date": "2019-03-11", "time": "All Day", "currency": "ALL", "impact": "Low", "event": "G7 Meetings",
+     "actual": "", "forecast": "", "previous": ""},
+]  # fmt: skip
+NEW_YORK = "America/New_York"
+
+
+def utc_ns(*parts: int) -> int:
+    return to_ns(datetime(*parts, tzinfo=UTC))  # type: ignore[arg-type, misc]
+
+
+def as_csv(rows: list[dict[str, str]]) -> bytes:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, rows[0])
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue().encode()
+
+
+def read(data: bytes, name: str = "c.csv", **stated: Any) -> CalendarReading:
+    source = CalendarSource(name, **stated)
+    table = read_table(Path(name), data, source.format)
+    return read_events(table.names, table.rows, source, f"calendar {name}")
+
+
+def test_a_vendors_csv_becomes_events_by_rising_time() -> None:
+    rate, payrolls, meeting = read(as_csv(ROWS), zone=NEW_YORK).events
+    assert payrolls == ScheduledEvent(
+        time_ns=utc_ns(2019, 3, 8, 13, 30),
+        kind="us_payrolls",
+        name="Non-Farm Employment Change",
+        currency="USD",
+        impact="high",
+        actual=20_000.0,
+        forecast=180_000.0,
+        previous=311_000.0,
+    )
+    assert (rate.kind, rate.time_ns) == ("ecb_decision", utc_ns(2019, 3, 7, 12, 45))
+    assert (meeting.kind, meeting.is_exact, meeting.currency) == ("g7_meeting", False, "")
+    assert meeting.time_ns == utc_ns(2019, 3, 11)
+
+
+def test_csv_json_lines_and_parquet_say_the_same(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    expected = read(as_csv(ROWS), zone=NEW_YORK).events
+    parquet = tmp_path / "c.parquet"
+    pq.write_table(pa.Table.from_pylist(ROWS), parquet)
+    several = {
+        "c.json": json.dumps(ROWS).encode(),
+        "d.json": json.dumps({"source": "a vendor", "events": ROWS}).encode(),
+        "c.jsonl": "\n".join(map(json.dumps, ROWS)).encode(),
+        "c.tsv": as_csv(ROWS).replace(b",", b"\t"),
+        str(parquet): b"",
+    }
+    assert {name: read(data, name, zone=NEW_YORK).events for name, data in several.items()} == dict.fromkeys(
+        several, expected
+    )
+
+
+def test_instants_and_days_of_a_parquet_file_are_read_as_they_are(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "c.parquet"
+    at = pa.array([datetime(2019, 3, 8, 13, 30, tzinfo=UTC)], pa.timestamp("ns", tz="UTC"))
+    words = pa.array(["CPI y/y"]).dictionary_encode()
+    pq.write_table(pa.table({"published_at": at, "event": words, "country": ["Germany"]}), file)
+    (event,) = read(b"", str(file)).events
+    assert (event.time_ns, event.kind, event.currency) == (utc_ns(2019, 3, 8, 13, 30), "de_cpi", "EUR")
+    pq.write_table(
+        pa.table({"date": [date(2019, 3, 8)], "ticker": ["AAPL"], "name": ["Quarterly EPS"]}), file
+    )
+    (event,) = read(b"", str(file)).events
+    assert (event.time_ns, event.is_exact, event.kind) == (utc_ns(2019, 3, 8), False, "earnings")
+    assert (event.symbol, event.currency) == ("AAPL", "")
+
+
+def test_columns_are_mapped_by_name_and_by_expression() -> None:
+    data = b"day;clock;where;what;was;gap\n2019-03-08;08:30;US;Payrolls;20K;-160K\n"
+    columns = {
+        "time": 'day + " " + clock',
+        "name": 'where + " Nonfarm " + what',
+        "country": "where",
+        "actual": "was",
+        "forecast": "was - gap",
+    }
+    (event,) = read(data, zone=NEW_YORK, columns=columns).events
+    assert (event.time_ns, event.kind, event.name) == (
+        utc_ns(2019, 3, 8, 13, 30),
+        "us_payrolls",
+        "US Nonfarm Payrolls",
+    )
+    assert (event.actual, event.forecast) == (20_000.0, 180_000.0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"when": "date"}, "unknown field 'when' in columns: the fields are time"),
+        ({"name": "titel"}, "columns.name: no column 'titel': its columns are date, time"),
+        ({"forecast": "actual -"}, "columns.forecast: 'actual -' ends where"),
+        ({"forecast": "actual - consensus"}, "columns.forecast: no column 'consensus'"),
+        ({"forecast": 'currency + " "'}, "joins texts where a figure is needed"),
+        ({"name": "actual + forecast"}, "makes a figure where a text is needed"),
+        ({"name": ""}, "no column of the name of an event"),
+    ],
+)
+def test_a_mapping_that_does_not_fit_is_said_in_one_line(columns: dict[str, str], said: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        read(as_csv(ROWS), zone=NEW_YORK, columns=columns)
+    assert said in str(error.value)
+    assert str(error.value).startswith("calendar c.csv: ")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "said"),
+    [
+        (b"", "c.csv", "empty: its first line names the columns"),
+        (b"a,a\n1,2", "c.csv", "two columns are named 'a'"),
+        (b"time,event\n2019-01-01 08:30,CPI,x", "c.csv", "line 2: 3 cells where the first line names 2"),
+        (b"time,event\nsoon,CPI", "c.csv", "no row of 1 can be read; line 2: 'soon' is not a time"),
+        (b"time,event\n2019-01-01 08:30,CPI", "c.csv", "has no zone: state zone"),
+        (b"time,value\n2019-01-01 08:30,3", "c.csv", "no column of the name of an event"),
+        (b"[1]", "c.json", "a list of objects"),
+        (b"{", "c.json", "not valid JSON"),
+        (b"[" * 100_000, "c.json", "not valid JSON"),
+        (b"\xff\xfe", "c.json", "not UTF-8 at byte 0"),
+        (b"x", "c.xlsx", "the format is not known: state format"),
+    ],
+)
+def test_a_file_that_is_none_is_said_in_one_line(data: bytes, name: str, said: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        read(data, name)
+    assert said in str(error.value)
+    assert str(error.value).startswith(f"calendar {name}")
+    assert "\n" not in str(error.value)
+
+
+def test_a_damaged_parquet_file_is_said_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "c.parquet"
+    file.write_bytes(b"PAR1 and no more")
+    with pytest.raises(InvalidInput, match="not a whole Parquet file"):
+        open_calendar(str(file))
+
+
+ICS = b"""BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:-//a vendor//EN
+BEGIN:VEVENT
+UID:1@vendor
+DTSTART;TZID=America/New_York:20190308T083000
+SUMMARY:US Nonfarm Payrolls
+X-ACTUAL:20K
+X-FORECAST:180K
+END:VEVENT
+BEGIN:VEVENT
+UID:2@vendor
+DTSTART;TZID=America/New_York:20190307T083000
+RRULE:FREQ=WEEKLY;COUNT=4
+EXDATE;TZID=America/New_York:20190321T083000
+SUMMARY:US Initial Jobless Claims
+END:VEVENT
+BEGIN:VEVENT
+UID:2@vendor
+RECURRENCE-ID;TZID=America/New_York:20190328T083000
+DTSTART;TZID=America/New_York:20190327T083000
+SUMMARY:US Initial Jobless Claims
+END:VEVENT
+BEGIN:VEVENT
+UID:3@vendor
+DTSTART;VALUE=DATE:20190419
+SUMMARY:US markets closed: Good Friday
+END:VEVENT
+BEGIN:VEVENT
+UID:4@vendor
+DTSTART:20190320T180000Z
+STATUS:CANCELLED
+SUMMARY:FOMC Rate Decision
+END:VEVENT
+END:VCALENDAR
+"""
+
+
+def test_icalendar_holds_zones_recurrences_and_cancellations() -> None:
+    pytest.importorskip("icalendar", reason="needs icalendar")
+    reading = read(ICS, "c.ics", currency="USD")
+    assert [(event.kind, event.time_ns, event.is_exact) for event in reading.events] == [
+        ("us_jobless_claims", utc_ns(2019, 3, 7, 13, 30), True),
+        ("us_payrolls", utc_ns(2019, 3, 8, 13, 30), True),
+        ("us_jobless_claims", utc_ns(2019, 3, 14, 12, 30), True),  # the same wall clock, in summer time
+        ("us_jobless_claims", utc_ns(2019, 3, 27, 12, 30), True),  # one that was moved
+        ("market_closed", utc_ns(2019, 4, 19), False),
+    ]
+    assert reading.num_cancelled == 1
+    assert reading.events[1].forecast == 180_000.0
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [(b"nothing", "not valid iCalendar"), (ICS.replace(b"DTSTART", b"BEGIN2"), "no DTSTART")],
+)
+def test_icalendar_that_is_none_is_said(data: bytes, said: str) -> None:
+    pytest.importorskip("icalendar", reason="needs icalendar")
+    with pytest.raises(InvalidInput, match=said):
+        read(data, "c.ics")
+
+
+def test_a_toml_file_names_sources_beside_releases(tmp_path: Path) -> None:
+    (tmp_path / "vendor.csv").write_bytes(as_csv(ROWS))
+    (tmp_path / "c.toml").write_text(
+        f"""
+[[source]]
+path = "vendor.csv"
+zone = "{NEW_YORK}"
+only = ["USD"]
+[[release]]
+id = "ecb-2019-04-10"
+kind = "rate_decision"
+subject = "ecb"
+at = 2019-04-10T11:45:00Z
+level = 0.0
+""",
+        encoding="utf-8",
+    )
+    opened = read_calendar(str(tmp_path / "c.toml"))
+    assert [event.kind for event in opened.calendar.events] == ["us_payrolls", "ecb_decision"]
+    assert [(one.kind.value, one.subject, one.consensus) for one in opened.calendar.releases] == [
+        ("payrolls", "us", 180.0),
+        ("rate_decision", "ecb", None),
+    ]
+    assert opened.readings[0].num_not_wanted == 2
+    digest = opened.calendar.digest
+    (tmp_path / "vendor.csv").write_bytes(as_csv(ROWS[:1]))
+    assert open_calendar(str(tmp_path / "c.toml")).digest != digest
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[source]]\nzone = 'UTC'", "source 1: state its path"),
+        ("[[source]]\npath = 'a.csv'\nzone = 'Mars'", "source 1: zone 'Mars' is not known"),
+        ("[[source]]\npath = 'a.csv'\nwhen = 'x'", "source 1: unknown key 'when'"),
+        ("[[source]]\npath = 3", "path must be a text"),
+        ("[[source]]\npath = 'a.csv'\n[source.columns]\nx = 'y'", "unknown field 'x' in columns"),
+        ("source = 3", "each 'source' must be a table"),
+        ("[recurring]\ncountries = ['fr']", "no rules of 'fr' are known: one of us, ea, uk, jp"),
+        ("[recurring]\nstates = ['us']", "unknown key 'states'"),
+        ("[recurring]\ncountries = 'us'", "must be a list of texts"),
+        ("[[source]]\npath = 'none.csv'", "there is no such file"),
+    ],
+)
+def test_a_toml_file_that_is_wrong_is_said_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInput) as error:
+        open_calendar(str(file))
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,126 @@
+"""Kinds of events by the words of several vendors."""
+
+import pytest
+
+from htfi.calendar.recognition import currency_of_country, event_kind, figure_name, plain_name, read_rules
+from htfi.domain.errors import InvalidInput
+from htfi.domain.time import parse_timestamp
+
+
+@pytest.mark.parametrize(
+    ("currency", "name", "kind"),
+    [
+        # ForexFactory
+        ("USD", "Non-Farm Employment Change", "us_payrolls"),
+        ("USD", "ADP Non-Farm Employment Change", "us_adp_employment"),
+        ("CAD", "ADP Non-Farm Employment Change", "ca_adp_employment"),
+        ("USD", "Core CPI m/m", "us_core_cpi"),
+        ("USD", "CPI y/y", "us_cpi"),
+        ("GBP", "CPI y/y", "uk_cpi"),
+        ("EUR", "German Prelim CPI m/m", "de_cpi"),
+        ("EUR", "CPI Flash Estimate y/y", "ea_cpi"),
+        ("EUR", "Core CPI Flash Estimate y/y", "ea_core_cpi"),
+        ("USD", "Federal Funds Rate", "fomc_decision"),
+        ("USD", "FOMC Statement", "fomc_decision"),
+        ("USD", "FOMC Meeting Minutes", "fomc_minutes"),
+        ("USD", "FOMC Press Conference", "fomc_press_conference"),
+        ("EUR", "Main Refinancing Rate", "ecb_decision"),
+        ("EUR", "Minimum Bid Rate", "ecb_decision"),
+        ("EUR", "ECB Press Conference", "ecb_press_conference"),
+        ("GBP", "Official Bank Rate", "boe_decision"),
+        ("GBP", "MPC Official Bank Rate Votes", "boe_votes"),
+        ("GBP", "Claimant Count Change", "uk_employment"),
+        ("AUD", "Cash Rate", "rba_decision"),
+        ("NZD", "Official Cash Rate", "rbnz_decision"),
+        ("CAD", "Overnight Rate", "boc_decision"),
+        ("CHF", "Libor Rate", "snb_decision"),
+        ("JPY", "Tankan Manufacturing Index", "jp_tankan"),
+        ("CNY", "Caixin Manufacturing PMI", "cn_pmi"),
+        ("USD", "Bank Holiday", "bank_holiday"),
+        ("USD", "ISM Non-Manufacturing PMI", "us_ism_services"),
+        ("EUR", "German ifo Business Climate", "de_ifo"),
+        # DailyFX
+        ("USD", "Change in Non-farm Payrolls (SEP)", "us_payrolls"),
+        ("USD", "Consumer Price Index Ex Food & Energy (YoY) (MAR)", "us_core_cpi"),
+        ("EUR", "German Consumer Price Index - EU Harmonised (YoY) (SEP)", "de_cpi"),
+        ("EUR", "Euro-Zone Consumer Price Index - Core (YoY)", "ea_core_cpi"),
+        ("USD", "Federal Open Market Committee Rate Decision", "fomc_decision"),
+        ("USD", "FOMC Rate Decision (Upper Bound) (1 AUG)", "fomc_decision"),
+        ("USD", "Fed Releases Minutes from April 29-30 FOMC Meeting", "fomc_minutes"),
+        ("CHF", "Swiss National Bank Rate Decision", "snb_decision"),
+        ("JPY", "Bank of Japan Rate Decision", "boj_decision"),
+        ("GBP", "Bank of England Quarterly Inflation Report", "boe_inflation_report"),
+        ("USD", "U. of Michigan Confidence (OCT P)", "us_consumer_sentiment"),
+        ("USD", "Gross Domestic Product (Annualized) (3Q A)", "us_gdp"),
+        ("USD", "US Markets Closed for Presidents Day", "market_closed"),
+        # Investing.com, Bloomberg and Trading Economics write so
+        ("USD", "Nonfarm Payrolls  (Mar)", "us_payrolls"),
+        ("USD", "Change in Nonfarm Payrolls", "us_payrolls"),
+        ("USD", "Non Farm Payrolls MAR", "us_payrolls"),
+        ("USD", "Core Inflation Rate YoY FEB", "us_core_cpi"),
+        ("USD", "Inflation Rate YoY FEB", "us_cpi"),
+        ("USD", "CPI Ex Food and Energy MoM", "us_core_cpi"),
+        ("USD", "FOMC Rate Decision (Upper Bound)", "fomc_decision"),
+        ("USD", "Fed Interest Rate Decision", "fomc_decision"),
+        ("EUR", "ECB Interest Rate Decision  (Apr)", "ecb_decision"),
+        ("EUR", "ECB Main Refinancing Rate", "ecb_decision"),
+        ("EUR", "Germany ZEW Survey Expectations", "de_zew"),
+        ("GBP", "BoE Interest Rate Decision  (May)", "boe_decision"),
+        ("GBP", "Jobless Claims Change", "uk_employment"),
+        ("JPY", "BoJ Interest Rate Decision", "boj_decision"),
+        ("USD", "S&P Global US Services PMI Flash", "us_pmi_services"),
+        ("USD", "U. of Mich. Sentiment", "us_consumer_sentiment"),
+        ("USD", "JOLTs Job Openings (Feb)", "us_job_openings"),
+        ("USD", "GDP Growth Rate QoQ Adv", "us_gdp"),
+        ("USD", "PCE Core Deflator YoY", "us_core_pce"),
+        ("USD", "PCE Price Index (YoY)", "us_pce"),
+        ("USD", "ISM Services Index", "us_ism_services"),
+        ("EUR", "HCOB Eurozone Manufacturing PMI", "ea_pmi_manufacturing"),
+        ("", "Bank of Japan Governor Kuroda Gives Monetary Policy Statement", "boj_governor_speaks"),
+        ("", "OPEC Meetings", "opec_meeting"),
+        ("USD", "Fruit Fly Census", ""),
+        ("", "Interest Rate Decision", ""),
+    ],
+)  # fmt: skip
+def test_names_of_vendors_have_their_kinds(currency: str, name: str, kind: str) -> None:
+    assert event_kind(name, currency) == kind
+
+
+def test_a_countrys_own_column_tells_whose_figure_it_is() -> None:
+    assert event_kind("Inflation Rate YoY Flash", "EUR", country="France") == "fr_cpi"
+    assert event_kind("Interest Rate Decision", "EUR", country="Euro Area") == "ecb_decision"
+    assert event_kind("ECB Interest Rate Decision", "EUR", country="Euro Area") == "ecb_decision"
+    assert [currency_of_country(one) for one in ("Germany", "us", "Euro Area", "JPY", "Mars")] == [
+        "EUR", "USD", "EUR", "JPY", "",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "day", "kind"),
+    [
+        ("Fed's Powell Speaks in New York", "2017-06-01", "fed_member_speaks"),
+        ("Fed's Powell Speaks in New York", "2018-06-01", "fed_chair_speaks"),
+        ("Fed's Bernanke Speaks", "2010-06-01", "fed_chair_speaks"),
+        ("Fed's Bernanke Speaks", "2015-06-01", "fed_member_speaks"),
+    ],
+)
+def test_who_is_in_office_is_decided_by_the_day(name: str, day: str, kind: str) -> None:
+    assert event_kind(name, "USD", time_ns=parse_timestamp(f"{day}T12:00:00Z")) == kind
+
+
+def test_results_of_a_company_are_earnings_whatever_they_are_called() -> None:
+    assert event_kind("Q3 2024 Apple Inc. report", "", "AAPL") == "earnings"
+    assert event_kind("Quarterly EPS", "USD", "AAPL") == "earnings"
+
+
+def test_a_name_is_compared_without_periods_and_signs() -> None:
+    assert plain_name("German Prelim CPI m/m (SEP P)") == "german cpi"
+    assert plain_name("U.S. Fed's Beige Book") == "us fed beige book"
+    assert figure_name("Consumer Price Index (YoY) (SEP)") == "consumer price index (yoy)"
+    assert figure_name("CPI m/m") == "cpi m/m"
+
+
+@pytest.mark.parametrize("rule", [{"kind": "x"}, {"names": ["x"]}, {"kind": "x", "names": ["x"], "if": "y"}])
+def test_a_rule_that_is_none_is_said(rule: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput, match="rule 1: a rule has kind and names"):
+        read_rules({"countries": {}, "rule": [rule]})
