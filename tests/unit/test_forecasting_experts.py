@@ -82,7 +82,7 @@ def test_ewma_is_the_riskmetrics_recursion_with_student_tails():
     var = 0.0
     for age, move in enumerate(returns_of(bars)):
         var += max(1.0 / (age + 1), 0.06) * (move * move - var)
-    shapes = np.array([student_quantiles(LEVELS, freedom) for freedom in (5.0, 9.0, 26.0)])
+    shapes = np.array([student_quantiles(LEVELS, freedom) for freedom in (5.0, 7.0, 7.0)])
     expected = math.sqrt(var) * np.sqrt([[1.0], [5.0], [22.0]]) * shapes
     np.testing.assert_allclose(fed(EwmaExpert(CONFIG), bars), expected, rtol=1e-9)
 
@@ -141,7 +141,7 @@ def test_historical_simulation_shows_skew_where_residuals_are_many():
         level = path[-1]
     quantiles = fed(HistoricalSimulationExpert(CONFIG), bars)[0]
     assert -quantiles[LEVELS.index(0.05)] > 1.3 * quantiles[LEVELS.index(0.95)]
-    assert quantiles[LEVELS.index(0.5)] == 0.0
+    assert 0.0 < quantiles[LEVELS.index(0.5)] < 0.0026  # most days rise by that
 
 
 @pytest.mark.parametrize("expert", [HistoricalSimulationExpert, LogRangeHarExpert])
@@ -152,26 +152,29 @@ def test_one_wild_print_widens_the_band_for_days_not_for_years(expert: type):
     np.testing.assert_allclose(after[0, HIGH], clean[0, HIGH], rtol=0.2)
 
 
-def test_every_expert_but_that_on_the_market_is_vectorised_the_same_as_alone():
-    config = replace(CONFIG, experts=tuple(name for name in EXPERTS if name != "market_har"))
+def test_every_expert_is_vectorised_the_same_as_alone_beside_series_of_other_intervals():
+    config = replace(CONFIG, experts=tuple(EXPERTS))
     together = build_experts(config)
     panel = Panel(config.horizons, SESSION_GAP_BARS)
     series = [market(np.full(80, sigma), seed=seed) for seed, sigma in enumerate((0.003, 0.01, 0.03))]
+    intervals = ("1d", "volume:5000", "2d")
     for expert in together:
         expert.grow(3)
     for day in range(80):
-        batch = panel.enter([daily_as(bars[day], name) for bars, name in zip(series, "ABC", strict=True)])
+        bars = [daily_as(of[day], name, at) for of, name, at in zip(series, "ABC", intervals, strict=True)]
+        batch = panel.enter(bars)
         assert batch is not None
         for expert in together:
             expert.update(batch)
             expert.learn(batch)
     for expert, alone in zip(together, build_experts(config), strict=True):
-        expected = fed(alone, [daily_as(bar, "B") for bar in series[1]])
+        expected = fed(alone, [daily_as(bar, "B", "volume:5000") for bar in series[1]])
         np.testing.assert_allclose(expert.quantiles(slice(0, 3))[1], expected, rtol=1e-12)
 
 
-def daily_as(bar: Bar, symbol: str) -> Bar:
-    fields = {name: getattr(bar, name) for name in Bar.__struct_fields__} | {"symbol": symbol}
+def daily_as(bar: Bar, symbol: str, interval: str = "1d") -> Bar:
+    fields = {name: getattr(bar, name) for name in Bar.__struct_fields__}
+    fields |= {"symbol": symbol, "interval": interval}
     return Bar(**fields)
 
 

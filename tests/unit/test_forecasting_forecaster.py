@@ -62,14 +62,14 @@ def test_record_names_only_experts_that_spoke():
     assert [sum(shares) for shares in zip(*item.shares.values(), strict=True)] == pytest.approx([1.0] * 3)
 
 
-def test_experts_on_one_series_know_nothing_of_others_and_the_fused_forecast_does():
+def test_baselines_on_one_series_know_nothing_of_others_and_the_fused_forecast_does():
     f, alone = forecaster(), forecaster()
     for day in range(90):
         f.observe(day_of_bars(day, "AB" if day >= 40 else "A"))
         if day >= 40:
             alone.observe(day_of_bars(day, "B"))
     together, apart = f.forecast(["B/1d", "A/1d"]), alone.forecast(["B/1d"])
-    own = [place for place, name in enumerate(together.names) if name != "market_har"]
+    own = [together.names.index(name) for name in ("ewma", "random_walk")]
     np.testing.assert_allclose(together.experts[0, own], apart.experts[0, own], rtol=1e-9)
     assert not np.allclose(together.quantiles[0], apart.quantiles[0])
     assert not np.allclose(together.quantiles[1], apart.quantiles[0])

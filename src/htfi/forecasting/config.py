@@ -16,7 +16,9 @@ DEFAULT_COVARIATES = ("VIX/1d",)
 DEFAULT_EXPERTS = ("auto",)
 
 
-RESIDUAL_HALF_TRUST = 50.0  # bars after which a series' own residuals weigh as much as the pooled ones
+RESIDUAL_HALF_TRUST = (
+    100.0  # independent outcomes after which a series' own residuals weigh as much as the pooled ones
+)
 USUAL_WINDOW_BARS = 250  # over which the usual volatility is a median
 SESSION_GAP_BARS = 5.0  # a pause of so many bars is a night, whose return is not a bar's
 CALIBRATION_GAIN = (

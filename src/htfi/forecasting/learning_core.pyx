@@ -223,47 +223,78 @@ def fill_random_walk(
 def filter_variance(
     const int64_t[::1] index, const int64_t[::1] ages, const double[::1] log_variance, double[:, ::1] log_vars,
     const double[::1] gains, const double[::1] shares, const double[::1] root_h, double[:, ::1] scale,
-    double[::1] terms, Py_ssize_t min_bars,
+    double[:, ::1] above, double[::1] terms, Py_ssize_t min_bars,
 ):
     """`HistoricalSimulationExpert.update`. `terms` [D] is overwritten."""
     cdef Py_ssize_t i, j, d, row, num = gains.shape[0]
-    cdef double sigma
+    cdef double sigma, log_var
     for i in range(index.shape[0]):
         row = index[i]
         for d in range(num):
             log_vars[row, d] += most(1.0 / (<double>ages[i] + 1.0), gains[d]) * (log_variance[i] - log_vars[row, d])
-        sigma = NAN
-        if ages[i] + 1 >= min_bars:
-            sigma = exact_exp(0.5 * product(&log_vars[row, 0], &shares[0], &terms[0], num))
+        log_var = product(&log_vars[row, 0], &shares[0], &terms[0], num)
+        sigma = exact_exp(0.5 * log_var) if ages[i] + 1 >= min_bars else NAN
         for j in range(root_h.shape[0]):
             scale[row, j] = sigma * root_h[j]
+            above[row, j] = 0.5 * (log_var - log_vars[row, num - 1])
 
 
 # --- residual shapes
 
+cdef inline double half_factor(double slope, double far) noexcept nogil:
+    return exact_exp(-(slope * far)) if slope != 0.0 else 1.0
+
+
+def fill_halves(
+    const double[:, :] scale, const double[:, :] above, const double[::1] slopes, double[:, :, ::1] halves,
+    double bound,
+):
+    """`half_scales`, into halves [n, H, 2]."""
+    cdef Py_ssize_t i, j
+    cdef double far
+    for i in range(halves.shape[0]):
+        for j in range(halves.shape[1]):
+            far = clamp(above[i, j], bound)
+            halves[i, j, 0] = scale[i, j] * half_factor(slopes[j], least(far, 0.0))
+            halves[i, j, 1] = scale[i, j] * half_factor(slopes[j], far)
+
+
+def fill_half_quantiles(
+    const double[:, :] scale, const double[:, :] above, const double[::1] slopes, const double[:, :, :] shape,
+    double[:, :, ::1] quantiles, double bound,
+):
+    """`half_quantiles`, into quantiles [n, H, Q]."""
+    cdef Py_ssize_t i, j, q
+    cdef double far, falls, rises
+    for i in range(quantiles.shape[0]):
+        for j in range(quantiles.shape[1]):
+            far = clamp(above[i, j], bound)
+            falls = scale[i, j] * half_factor(slopes[j], least(far, 0.0))
+            rises = scale[i, j] * half_factor(slopes[j], far)
+            for q in range(quantiles.shape[2]):
+                quantiles[i, j, q] = (falls if shape[i, j, q] < 0.0 else rises) * shape[i, j, q]
+
+
 def learn_residuals(
-    const int64_t[::1] index, const int64_t[::1] ages, const double[:, :] outcomes, const double[:, :] scale,
-    const int64_t[::1] horizons, double[:, :, ::1] scales, float[:, :, ::1] window, int64_t[:, ::1] num,
-    double[::1] sizes, double limit, double prior_bars,
+    const int64_t[::1] index, const int64_t[::1] ages, const double[:, :] outcomes, const double[:, :, ::1] halves,
+    const int64_t[::1] horizons, double[:, :, :, ::1] kept, float[:, :, ::1] window, int64_t[:, ::1] num,
+    double limit,
 ):
     """`ResidualShapes.learn`, but for what is fitted."""
-    cdef Py_ssize_t i, j, row, slot, longest = scales.shape[2], width = window.shape[2]
-    cdef double residual, gain
+    cdef Py_ssize_t i, j, row, slot, longest = kept.shape[2], width = window.shape[2]
+    cdef double residual
     for i in range(index.shape[0]):
         row = index[i]
-        gain = 1.0 / least(<double>num[row, 0] + prior_bars, <double>width)
         for j in range(horizons.shape[0]):
             slot = slot_before(ages[i], horizons[j], longest)
-            residual = outcomes[i, j] / scales[row, j, slot]
+            residual = outcomes[i, j] / kept[row, j, slot, 1 if outcomes[i, j] > 0.0 else 0]
             if isfinite(residual):
                 residual = clamp(residual, limit)
                 window[row, j, num[row, j] % width] = <float>residual
                 num[row, j] += 1
-                if j == 0:
-                    sizes[row] += gain * (fabs(residual) - sizes[row])
         slot = ages[i] % longest
         for j in range(horizons.shape[0]):
-            scales[row, j, slot] = scale[i, j]
+            kept[row, j, slot, 0], kept[row, j, slot, 1] = halves[i, j, 0], halves[i, j, 1]
 
 
 # --- regressions
@@ -366,27 +397,28 @@ def learn_pooled(
 
 def count_outcomes(
     const int64_t[::1] index, const int64_t[::1] ages, const int64_t[::1] groups, const double[:, :] outcomes,
-    const double[:, :] scale, const int64_t[::1] horizons, double[:, :, ::1] raw, double[:, :, ::1] sized,
+    const double[:, :, ::1] halves, const int64_t[::1] horizons, double[:, :, :, ::1] kept, double[:, :, ::1] sized,
     double[:, ::1] sizes, double[:, ::1] num, double[:, :, ::1] counts, double[:, ::1] group_sizes,
-    double[:, ::1] group_num, double[:, ::1] group_bars, double[::1] owed_bars, Py_ssize_t group, double num_series,
-    double[:, ::1] seen, double bin_width, const double[::1] size_bars, double prior_bars, double half_life,
+    double[:, ::1] group_num, double[:, ::1] group_bars, double[::1] owed_bars, const double[::1] expected,
+    Py_ssize_t group, double num_series, double[:, ::1] seen, double bin_width, const double[::1] size_bars,
+    double prior_bars, double half_life,
 ):
     """`PooledShape.learn` of one group, but for what is fitted. `seen` [2 + B, H] is overwritten."""
-    cdef Py_ssize_t i, j, b, row, slot, longest = raw.shape[2], num_bins = counts.shape[2], side = (num_bins - 1) // 2
-    cdef double reach = bin_width * side, size, place, gain, spans, pooled, keep, bars
+    cdef Py_ssize_t i, j, b, row, slot, longest = sized.shape[2], num_bins = counts.shape[2], side = (num_bins - 1) // 2
+    cdef double reach = bin_width * side, signed_size, size, place, gain, spans, keep, bars
     seen[:, :] = 0.0
     for i in range(index.shape[0]):
         if groups[i] != group:
             continue
         row = index[i]
         for j in range(horizons.shape[0]):
-            spans, pooled = num[row, j] / <double>horizons[j], group_sizes[group, j] / group_num[group, j]
+            spans = num[row, j] / <double>horizons[j]
             slot = slot_before(ages[i], horizons[j], longest)
-            size = fabs(outcomes[i, j] / raw[row, j, slot])
-            place = outcomes[i, j] / sized[row, j, slot]
+            signed_size = outcomes[i, j] / kept[row, j, slot, 1 if outcomes[i, j] > 0.0 else 0]
+            size, place = fabs(signed_size), signed_size / sized[row, j, slot]
             slot = ages[i] % longest
-            raw[row, j, slot] = scale[i, j]
-            sized[row, j, slot] = scale[i, j] * ((spans * sizes[row, j] + prior_bars * pooled) / (spans + prior_bars))
+            kept[row, j, slot, 0], kept[row, j, slot, 1] = halves[i, j, 0], halves[i, j, 1]
+            sized[row, j, slot] = (spans * sizes[row, j] + prior_bars * expected[j]) / (spans + prior_bars)
             if isfinite(size) and isfinite(place):
                 gain = 1.0 / least(num[row, j] + 1.0, size_bars[j])
                 size = least(size, reach)
@@ -411,7 +443,7 @@ def fit_shape(
     const double[::1] counts, const double[::1] prior, const double[::1] levels, double num, double prior_bars,
     double skew_prior, double bin_width, double[::1] totals, double[::1] both, double[::1] shape,
 ):
-    """`_fitted_shape` of counts [B]; fills shape [Q]. `totals` [2 B], `both` [Q] are overwritten."""
+    """`PooledShape._fit` of counts [B]; fills shape [Q]. `totals` [2 B], `both` [Q] are overwritten."""
     cdef Py_ssize_t b, q, low, high, middle, num_bins = counts.shape[0], num_levels = levels.shape[0]
     cdef double weight = prior_bars * (sum_of(&counts[0], num_bins)) / most(num, 1.0), total = 0.0, wanted, at
     for b in range(num_bins):
@@ -463,7 +495,7 @@ def read_har(
     const int64_t[::1] index, const int64_t[::1] ages, const double[::1] log_variance, const double[::1] returns,
     const double[::1] usual, double[::1] levels, double[:, ::1] logs, double[:, ::1] shocks, double[:, ::1] newest,
     const double[:, :, ::1] beta, const double[:, ::1] noise, const double[::1] root_h, double[:, ::1] scale,
-    double[::1] terms, Py_ssize_t week, double level_gain, double bound,
+    double[:, ::1] above, double[::1] terms, Py_ssize_t week, double level_gain, double bound,
 ):
     """`LogRangeHarExpert.update`. `terms` [K] is overwritten."""
     cdef Py_ssize_t i, j, row, month = logs.shape[1]
@@ -474,7 +506,9 @@ def read_har(
                           month, week, level_gain, bound, &newest[row, 0])
         for j in range(root_h.shape[0]):
             coming = product(&newest[row, 0], &beta[row, j, 0], &terms[0], 6) + 0.5 * noise[row, j]
-            coming = exact_exp(0.5 * (level + clamp(coming, bound))) * root_h[j]
+            coming = clamp(coming, bound)
+            above[row, j] = 0.5 * coming
+            coming = exact_exp(0.5 * (level + coming)) * root_h[j]
             scale[row, j] = coming if ages[i] >= month - 1 else NAN
 
 
@@ -625,7 +659,8 @@ def read_recurrence(
 def scale_market(
     const int64_t[::1] index, const int64_t[::1] ages, const int64_t[::1] groups, const double[:, ::1] x,
     const double[:, :, ::1] beta, const double[:, ::1] squares, const double[:, ::1] num, const double[::1] levels,
-    const double[::1] root_h, double[:, ::1] scale, double[::1] terms, Py_ssize_t min_bars, double bound,
+    const double[::1] root_h, double[:, ::1] scale, double[:, ::1] above, double[::1] terms, Py_ssize_t min_bars,
+    double bound,
 ):
     """The scales that `MarketHarExpert` forecasts from regressors x [n, K]. `terms` [K] is overwritten."""
     cdef Py_ssize_t i, j, row, group
@@ -635,6 +670,7 @@ def scale_market(
         for j in range(root_h.shape[0]):
             coming = product(&x[i, 0], &beta[group, j, 0], &terms[0], x.shape[1])
             coming = clamp(coming + 0.5 * (squares[group, j] / num[group, j]), bound)
+            above[row, j] = 0.5 * coming
             coming = exact_exp(0.5 * (levels[row] + coming)) * root_h[j]
             scale[row, j] = coming if ages[i] >= min_bars - 1 else NAN
 

@@ -1,12 +1,10 @@
-"""Many small least-squares fits at once, updated bar by bar; and fits and shapes pooled over all series of an interval.
+"""Many small least-squares fits at once, updated bar by bar; and fits pooled over all series of an interval.
 
 Groups are `BarBatch.group`. The time of a group is counted in its bars, however they arrive.
 """
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -14,10 +12,11 @@ from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
 from htfi.forecasting import compiled
-from htfi.forecasting.columns import SeriesColumns, distinct, push_window, row_means
+from htfi.forecasting.columns import SeriesColumns, push_window, row_means
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.shapes import ResidualShapes, scale_shape
+from htfi.forecasting.pooled_shapes import half_quantiles, half_scales, half_slopes
+from htfi.forecasting.shapes import ResidualShapes
 
 Array = NDArray[np.float64]
 
@@ -115,16 +114,6 @@ _PRIOR_BARS = 100.0
 _POOLED_NOISE_VAR, _POOLED_NOISE_BARS = 0.5, 20.0
 _RENEWAL_BARS = 5.0
 
-_SHAPE_HALF_LIFE_BARS = 3000.0  # the size follows the market, the shape hardly changes
-_SIZE_BARS = 250.0
-_MIN_SIZE_SPANS = 46.0  # outcomes that do not overlap, of a longer horizon
-_SIZE_PRIOR_BARS = 100.0
-_BIN, _NUM_SIDE = 0.05, 240  # sizes: bins reach to twelve of them
-_GAUSSIAN_SIZES = 1.2533141373155003  # standard deviations of a Gaussian in its mean absolute values
-_SHAPE_PRIOR_BARS = 50.0
-_SKEW_PRIOR = 300.0  # independent outcomes at which skew and median are trusted by half
-_MAX_INDEPENDENT = 10.0  # series that count as independent at most: the rest follow the market
-
 
 class PooledRegression:
     """Ridge regressions y = x·β, one for each group and horizon, drawn to a prior; the past fades by a half-life."""
@@ -196,158 +185,6 @@ class PooledRegression:
         return (x[:, None, :] * self.columns["beta"][groups]).sum(axis=2) + 0.5 * noise[groups]
 
 
-class PooledShape:
-    """The distribution of outcomes in units of scale and size, counted over all series of a group.
-
-    A series' size is the mean |outcome| / scale of its last 250 bars, or 46 spans of a longer horizon, drawn to the
-    group's. The median is the group's as well, as far as its outcomes can be distinguished from luck: what is common to
-    all series is seldom read off one.
-    """
-
-    def __init__(self, config: ForecastConfig) -> None:
-        self._levels = np.array(config.levels)
-        self._horizons = np.array(config.horizons)
-        self._size_bars = np.maximum(_SIZE_BARS, _MIN_SIZE_SPANS * self._horizons)
-        longest, num = config.horizons[-1], len(config.horizons)
-        self._series = SeriesColumns()
-        self._series.declare("raw", np.full((num, longest), np.nan))
-        self._series.declare("sized", np.full((num, longest), np.nan))
-        self._series.declare("size", np.ones(num))
-        self._series.declare("num", np.zeros(num))
-        self._groups = SeriesColumns()
-        self._groups.declare("counts", np.zeros((num, 2 * _NUM_SIDE + 1)))
-        self._groups.declare("sizes", np.full(num, _SIZE_PRIOR_BARS / _GAUSSIAN_SIZES))
-        self._groups.declare("num", np.full(num, _SIZE_PRIOR_BARS))
-        self._groups.declare("bars", np.zeros(num))
-        self._groups.declare("owed_bars", 0.0)
-        self._prior = _gaussian_counts()
-        blank = np.broadcast_to(_count_quantiles(self._prior, self._levels), (num, len(self._levels)))
-        self._groups.declare("shape", 0.5 * (blank - blank[:, ::-1]))
-
-    def grow(self, num_series: int) -> None:
-        self._series.grow(num_series)
-
-    def of(self, rows: Rows, groups: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Sizes [n, H] and shapes [n, H, Q] of these rows."""
-        groups = np.maximum(groups, 0)
-        self._groups.grow(int(groups.max(initial=0)) + 1)
-        return self._size(rows, groups), self._groups["shape"][groups]
-
-    def learn(self, bars: BarBatch, scale: Array, group_of: NDArray[np.int64]) -> None:
-        """Count the outcomes that came with these bars, then keep the scale [n, H] forecast from them.
-
-        `group_of` [rows] numbers the group of every series, −1 for none.
-        """
-        self._groups.grow(int(bars.group.max()) + 1)
-        num_series = {group: max(int((group_of == group).sum()), 1) for group in distinct(bars.group)}
-        if compiled.core is not None:
-            self._count_compiled(compiled.core, bars, scale, num_series)
-        else:
-            self._count_bars(bars, scale, num_series)
-        for group, num in num_series.items():
-            if self._groups["owed_bars"][group] >= 1.0:
-                self._groups["owed_bars"][group] = 0.0
-                self._fit(group, num)
-
-    def _count_compiled(self, core: Any, bars: BarBatch, scale: Array, num_series: dict[int, int]) -> None:
-        series, groups = self._series, self._groups
-        seen = np.empty((2 + groups["counts"].shape[2], len(self._horizons)))
-        for group, num in num_series.items():
-            core.count_outcomes(
-                bars.index, bars.age, bars.group, bars.outcomes, scale, self._horizons, series["raw"],
-                series["sized"], series["size"], series["num"], groups["counts"], groups["sizes"], groups["num"],
-                groups["bars"], groups["owed_bars"], group, num, seen, _BIN, self._size_bars, _SIZE_PRIOR_BARS,
-                _SHAPE_HALF_LIFE_BARS,
-            )  # fmt: skip
-
-    def _count_bars(self, bars: BarBatch, scale: Array, num_series: dict[int, int]) -> None:
-        series, at, across = self._series, bars.index[:, None], np.arange(len(self._horizons))
-        sized = scale * self._size(bars.rows, bars.group)
-        slot = (bars.age[:, None] - self._horizons) % series["raw"].shape[2]
-        size = np.abs(bars.outcomes / series["raw"][at, across, slot])
-        places = bars.outcomes / series["sized"][at, across, slot]
-        known = np.isfinite(size) & np.isfinite(places)
-        reach = _BIN * _NUM_SIDE
-        places = np.rint(np.minimum(np.maximum(np.where(known, places, 0.0), -reach), reach) / _BIN)
-        size = np.minimum(np.where(known, size, 0.0), reach)
-        num = series["num"][bars.rows]
-        gain = 1.0 / np.minimum(num + 1.0, self._size_bars)
-        away = np.where(known, size - series["size"][bars.rows], 0.0)
-        series["size"][bars.rows] += gain * away
-        series["num"][bars.rows] = np.minimum(num + known, self._size_bars)
-        for group, num_of_group in num_series.items():
-            of_group = bars.group == group
-            self._count(
-                group, places[of_group].astype(np.int64), size[of_group], known[of_group], num_of_group
-            )
-        slots = bars.age % series["raw"].shape[2]
-        series["raw"][bars.index, :, slots] = scale
-        series["sized"][bars.index, :, slots] = sized
-
-    def _count(
-        self, group: int, places: NDArray[np.int64], size: Array, known: NDArray[np.bool_], num_series: int
-    ) -> None:
-        groups = self._groups
-        bars = known.sum(axis=0) / num_series
-        keep = exact.exp(-_LN2 / _SHAPE_HALF_LIFE_BARS * bars)
-        for j in range(known.shape[1]):
-            seen = np.bincount(places[known[:, j], j] + _NUM_SIDE, minlength=2 * _NUM_SIDE + 1)
-            groups["counts"][group, j] = keep[j] * groups["counts"][group, j] + seen
-        groups["sizes"][group] = keep * groups["sizes"][group] + size.sum(axis=0)
-        groups["num"][group] = keep * groups["num"][group] + known.sum(axis=0)
-        groups["bars"][group] = keep * groups["bars"][group] + bars
-        groups["owed_bars"][group] += bars[0]
-
-    def _fit(self, group: int, num_series: int) -> None:
-        groups = self._groups
-        independent = groups["bars"][group] / self._horizons * min(float(num_series), _MAX_INDEPENDENT)
-        for j, num in enumerate(independent.tolist()):
-            counts = groups["counts"][group, j]
-            if compiled.core is not None:
-                compiled.core.fit_shape(
-                    counts, self._prior, self._levels, num, _SHAPE_PRIOR_BARS, _SKEW_PRIOR, _BIN,
-                    np.empty(2 * len(counts)), np.empty(len(self._levels)), groups["shape"][group, j],
-                )  # fmt: skip
-                continue
-            weight = _SHAPE_PRIOR_BARS * counts.sum() / max(num, 1.0)
-            both = _count_quantiles(counts + weight * self._prior, self._levels)
-            even, odd = 0.5 * (both + both[::-1]), 0.5 * (both - both[::-1])
-            shape = odd + num / (num + _SKEW_PRIOR) * even
-            groups["shape"][group, j] = np.maximum.accumulate(shape)
-
-    def _size(self, rows: Rows, groups: NDArray[np.int64]) -> Array:
-        pooled = (self._groups["sizes"] / self._groups["num"])[groups]
-        num = self._series["num"][rows] / self._horizons
-        own = self._series["size"][rows]
-        return (num * own + _SIZE_PRIOR_BARS * pooled) / (num + _SIZE_PRIOR_BARS)
-
-    def state(self) -> dict[str, Any]:
-        return {"series": self._series.state(), "groups": self._groups.state()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self._series.restore(state["series"])
-        self._groups.restore(state["groups"])
-
-
-def _gaussian_counts() -> Array:
-    """Shares [B] of a Gaussian whose mean absolute value is 1, to 12 digits so that every machine has the same."""
-    law = NormalDist(0.0, _GAUSSIAN_SIZES)
-    edges: list[float] = [law.cdf((place + 0.5) * _BIN) for place in range(-_NUM_SIDE, _NUM_SIDE)]
-    ends = [0.0, *edges, 1.0]
-    return np.array([round(after - before, 12) for before, after in pairwise(ends)])
-
-
-def _count_quantiles(counts: Array, levels: Array) -> Array:
-    """Quantiles [Q] of counts [B], even within a bin."""
-    total: Array = np.cumsum(counts)
-    wanted = levels * total[-1]
-    found: NDArray[np.int64] = np.array(np.searchsorted(total, wanted), np.int64)
-    place: NDArray[np.int64] = np.minimum(found, len(counts) - 1)
-    below = total[place] - counts[place]
-    share = (wanted - below) / np.maximum(counts[place], 1e-300)
-    return _BIN * (place - _NUM_SIDE - 0.5 + share)
-
-
 def collect_targets(
     bars: BarBatch,
     variance: Array,
@@ -385,7 +222,8 @@ def collect_targets(
 class RegressionExpert:
     """What the experts share that regress the coming variance for each horizon: their fit, residuals and columns.
 
-    A subclass declares its columns; "scale" [N, H] is the standard deviation that it forecasts.
+    A subclass declares its columns; "scale" [N, H] is the standard deviation that it forecasts, "above" [N, H] how far
+    volatility stands above its usual level over each horizon, in logs.
     """
 
     def __init__(
@@ -396,7 +234,10 @@ class RegressionExpert:
         self._root_h = np.sqrt(self._horizons)
         self._fit = DiscountedRegression(len(self._horizons), prior, prior_bars, half_life_bars)
         self._residuals = ResidualShapes(config, math.inf)
+        self._half_slopes = half_slopes(config.horizons)
         self._columns = SeriesColumns()
+        self._columns.declare("scale", np.full(len(self._horizons), np.nan))
+        self._columns.declare("above", np.zeros(len(self._horizons)))
 
     def grow(self, num_series: int) -> None:
         for columns in (self._columns, self._fit.columns):
@@ -404,7 +245,12 @@ class RegressionExpert:
         self._residuals.grow(num_series)
 
     def quantiles(self, rows: Rows) -> Array:
-        return scale_shape(self._columns["scale"][rows], self._residuals.shape(rows))
+        scale, above = self._columns["scale"][rows], self._columns["above"][rows]
+        return half_quantiles(scale, above, self._half_slopes, self._residuals.shape(rows))
+
+    def _halves(self, rows: Rows) -> Array:
+        """Scales of falls and rises [n, H, 2]."""
+        return half_scales(self._columns["scale"][rows], self._columns["above"][rows], self._half_slopes)
 
     def state(self) -> dict[str, Any]:
         return {

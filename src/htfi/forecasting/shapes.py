@@ -12,12 +12,11 @@ from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import RESIDUAL_HALF_TRUST, ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
+from htfi.forecasting.pooled_shapes import PooledShape
 
 Array = NDArray[np.float64]
 
 _RESIDUAL_LIMIT = 10.0  # scales; one bad print may be a tail, not the whole distribution
-_MEAN_SIZE = 0.7978845608028654  # E|z| of a standard normal
-_SIZE_PRIOR_BARS = 20.0
 
 
 def gaussian_quantiles(levels: Sequence[float]) -> Array:
@@ -46,7 +45,10 @@ def scale_shape(scale: Array, shape: Array) -> Array:
 
 
 class ResidualShapes:
-    """The last W returns of every series and horizon in units of the scale forecast for them."""
+    """The last W returns of every series and horizon in units of the scale forecast for them.
+
+    Drawn to the shape that all series of the interval have had at that horizon (`PooledShape`).
+    """
 
     def __init__(self, config: ForecastConfig, skew_samples: float) -> None:
         """`skew_samples`: independent residuals at which skew is trusted by half; inf mirrors the shape."""
@@ -54,62 +56,61 @@ class ResidualShapes:
         self._levels = np.array(config.levels)
         self._mirrored = np.concatenate([self._levels, 1.0 - self._levels])
         self._median = config.levels.index(0.5)
-        self._gaussian = gaussian_quantiles(config.levels)
         self._half_trust = RESIDUAL_HALF_TRUST * self._horizons
         self._skew_samples = skew_samples * self._horizons
         self._width = config.residual_window_bars
         longest, num_horizons = config.horizons[-1], len(config.horizons)
         self._columns = SeriesColumns()
-        self._columns.declare("scale", np.full((num_horizons, longest), np.nan))
+        self._pooled = PooledShape(config)
+        self._columns.declare("halves", np.full((num_horizons, longest, 2), np.nan))
         self._columns.declare("window", np.full((num_horizons, self._width), np.nan), np.float32)
         self._columns.declare("num", np.zeros(num_horizons), np.int64)
-        self._columns.declare("size", _MEAN_SIZE)
-        self._columns.declare("shape", np.broadcast_to(self._gaussian, (num_horizons, len(self._levels))))
+        gaussian = gaussian_quantiles(config.levels)
+        self._columns.declare("shape", np.broadcast_to(gaussian, (num_horizons, len(self._levels))))
 
     def grow(self, num_series: int) -> None:
         self._columns.grow(num_series)
+        self._pooled.grow(num_series)
 
-    def learn(self, bars: BarBatch, scale: Array) -> None:
-        """Keep the residuals that matured with these bars, then the scale [n, H] forecast from them."""
+    def learn(self, bars: BarBatch, halves: Array) -> None:
+        """Keep the residuals that matured with these bars, then the scales of falls and rises [n, H, 2] forecast."""
         if compiled.core is not None:
             columns = self._columns
             compiled.core.learn_residuals(
-                bars.index, bars.age, bars.outcomes, scale, self._horizons, columns["scale"], columns["window"],
-                columns["num"], columns["size"], _RESIDUAL_LIMIT, _SIZE_PRIOR_BARS,
+                bars.index, bars.age, bars.outcomes, halves, self._horizons, columns["halves"], columns["window"],
+                columns["num"], _RESIDUAL_LIMIT,
             )  # fmt: skip
         else:
-            self._learn_residuals(bars, scale)
+            self._learn_residuals(bars, halves)
+        self._pooled.learn(bars, halves)
         due = bars.index[bars.due]
         if len(due):
-            self._columns["shape"][due] = self._fit(due)
+            self._columns["shape"][due] = self._fit(due, bars.group[bars.due])
 
-    def _learn_residuals(self, bars: BarBatch, scale: Array) -> None:
+    def _learn_residuals(self, bars: BarBatch, halves: Array) -> None:
         columns, at, across = self._columns, bars.index[:, None], np.arange(len(self._horizons))
-        scales, num = columns["scale"], columns["num"][bars.rows]
-        longest = scales.shape[2]
+        kept, num = columns["halves"], columns["num"][bars.rows]
+        longest = kept.shape[2]
         slot = (bars.age[:, None] - self._horizons) % longest
-        residual = bars.outcomes / scales[at, across, slot]  # [n, H]
+        is_rise = (bars.outcomes > 0.0).astype(np.int64)
+        residual = bars.outcomes / kept[at, across, slot, is_rise]  # [n, H]
         known = np.isfinite(residual)
         residual = np.minimum(np.maximum(residual, -_RESIDUAL_LIMIT), _RESIDUAL_LIMIT)
         window, place = columns["window"], num % self._width
         window[at, across, place] = np.where(known, residual, window[at, across, place])
-        scales[bars.index, :, bars.age % longest] = scale
-        size = columns["size"][bars.rows]
-        gain = 1.0 / np.minimum(num[:, 0] + _SIZE_PRIOR_BARS, self._width)
-        away = np.where(known[:, 0], np.abs(residual[:, 0]) - size, 0.0)
-        columns["size"][bars.rows] = size + gain * away
+        kept[bars.index, :, bars.age % longest] = halves
         columns["num"][bars.rows] = num + known
 
     def shape(self, rows: Rows) -> Array:
-        """Quantiles [n, H, Q] at unit scale, as last fitted. The median is zero."""
+        """Quantiles [n, H, Q] at unit scale, as last fitted."""
         return self._columns["shape"][rows]
 
-    def _fit(self, rows: NDArray[np.intp]) -> Array:
-        """Empirical quantiles [n, H, Q], drawn to a Gaussian while residuals are few.
+    def _fit(self, rows: NDArray[np.intp], groups: NDArray[np.int64]) -> Array:
+        """Empirical quantiles [n, H, Q], drawn to those of all series while residuals are few.
 
-        The Gaussian is as wide as the shortest horizon's residuals, which are many, so that a scale in
-        other units (a range, say) fits too. Overlapping residuals of horizon h count as one in h. A drift
-        read off one window would cost more CRPS than it brings, so the median is taken out.
+        Overlapping residuals of horizon h count as one in h: a window of 500 holds 23 of 22 bars, and no 1% quantile.
+        A drift read off one window would cost more CRPS than it brings, so its median is taken out; that of all series
+        is kept as far as it is trusted.
         """
         ranked = np.sort(self._columns["window"][rows], axis=2)  # unknown ones are NaN and come last
         num = np.minimum(self._columns["num"][rows], self._width)[:, :, None]
@@ -119,15 +120,16 @@ class ResidualShapes:
         skew_trust = num / (num + self._skew_samples[:, None])
         empirical = 0.5 * (upper - lower) + skew_trust * (even - even[:, :, self._median, None])
         trust = num / (num + self._half_trust[:, None])
-        prior = (self._columns["size"][rows] / _MEAN_SIZE)[:, None, None] * self._gaussian
-        shape = trust * empirical + (1.0 - trust) * prior
+        size, pooled = self._pooled.of(rows, groups)
+        shape = trust * empirical + (1.0 - trust) * (size[:, :, None] * pooled)
         return np.maximum.accumulate(shape, axis=2)  # rounding alone could cross them
 
     def state(self) -> dict[str, Any]:
-        return self._columns.state()
+        return {"own": self._columns.state(), "pooled": self._pooled.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._columns.restore(state)
+        self._columns.restore(state["own"])
+        self._pooled.restore(state["pooled"])
 
 
 def _empirical_quantiles(ranked: NDArray[np.float32], num: NDArray[np.int64], levels: Array) -> Array:

@@ -11,6 +11,7 @@ from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows, to_index
+from htfi.forecasting.pooled_shapes import half_quantiles, half_scales, half_slopes
 from htfi.forecasting.shapes import ResidualShapes, gaussian_quantiles, scale_shape, student_quantiles
 
 Array = NDArray[np.float64]
@@ -58,25 +59,25 @@ class RandomWalkExpert:
         self._columns.restore(state)
 
 
-_EXCESS_KURTOSIS = 6.0  # of one bar's return at unit volatility: a Student-t with 5 degrees of freedom
+_MAX_FREEDOM = 7.0  # of the tails at any horizon: volatility is as uncertain over many bars as over one
 
 
 class EwmaExpert:
     """var ← λ·var + (1−λ)·r², a plain mean until 1/(1−λ) bars are in; σ√h, without drift.
 
     The excess kurtosis of a sum of h independent returns is that of one divided by h, and a Student-t
-    with ν degrees of freedom has 6/(ν−4): so ν = 4 + h, the tails thinning towards the Gaussian.
+    with ν degrees of freedom has 6/(ν−4): so ν = 4 + h, but 7 at most, for the volatility over h bars is uncertain.
     """
 
     name = "ewma"
-    version = "1"
+    version = "2"
 
     def __init__(self, config: ForecastConfig) -> None:
         self._gain = 1.0 - config.ewma_decay
         self._min_bars = config.history_bars
         self._root_h = np.sqrt(np.array(config.horizons, np.float64))
         self._shape = np.array(
-            [student_quantiles(config.levels, 4.0 + 6.0 * h / _EXCESS_KURTOSIS) for h in config.horizons]
+            [student_quantiles(config.levels, min(4.0 + h, _MAX_FREEDOM)) for h in config.horizons]
         )
         self._columns = SeriesColumns()
         self._columns.declare("var", 0.0)
@@ -119,7 +120,7 @@ class HistoricalSimulationExpert:
     """
 
     name = "historical_simulation"
-    version = "1"
+    version = "2"
 
     def __init__(self, config: ForecastConfig) -> None:
         self._min_bars = config.history_bars
@@ -130,7 +131,11 @@ class HistoricalSimulationExpert:
         self._columns = SeriesColumns()
         self._columns.declare("log_vars", np.zeros(len(_DECAY_BARS)))
         self._columns.declare("scale", np.full(len(config.horizons), np.nan))
+        self._columns.declare(
+            "above", np.zeros(len(config.horizons))
+        )  # log volatility above the slowest mean
         self._residuals = ResidualShapes(config, _SKEW_SAMPLES)
+        self._half_slopes = half_slopes(config.horizons)
 
     def grow(self, num_series: int) -> None:
         self._columns.grow(num_series)
@@ -140,7 +145,8 @@ class HistoricalSimulationExpert:
         if compiled.core is not None:
             compiled.core.filter_variance(
                 bars.index, bars.age, bars.log_variance, self._columns["log_vars"], self._gains, self._shares,
-                self._root_h, self._columns["scale"], np.empty(len(_DECAY_BARS)), self._min_bars,
+                self._root_h, self._columns["scale"], self._columns["above"], np.empty(len(_DECAY_BARS)),
+                self._min_bars,
             )  # fmt: skip
             return
         log_vars = self._columns["log_vars"][bars.rows]
@@ -150,12 +156,18 @@ class HistoricalSimulationExpert:
         log_var = (log_vars * self._shares).sum(axis=1)
         sigma = np.where(bars.age + 1 >= self._min_bars, exact.exp(0.5 * log_var), np.nan)
         self._columns["scale"][bars.rows] = sigma[:, None] * self._root_h
+        self._columns["above"][bars.rows] = (0.5 * (log_var - log_vars[:, -1]))[:, None]
 
     def learn(self, bars: BarBatch) -> None:
-        self._residuals.learn(bars, self._columns["scale"][bars.rows])
+        self._residuals.learn(bars, self._halves(bars.rows))
 
     def quantiles(self, rows: Rows) -> Array:
-        return scale_shape(self._columns["scale"][rows], self._residuals.shape(rows))
+        scale, above = self._columns["scale"][rows], self._columns["above"][rows]
+        return half_quantiles(scale, above, self._half_slopes, self._residuals.shape(rows))
+
+    def _halves(self, rows: Rows) -> Array:
+        """Scales of falls and rises [n, H, 2]."""
+        return half_scales(self._columns["scale"][rows], self._columns["above"][rows], self._half_slopes)
 
     def state(self) -> dict[str, Any]:
         return {"filter": self._columns.state(), "residuals": self._residuals.state()}

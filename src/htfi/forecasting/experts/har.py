@@ -30,7 +30,7 @@ class HarExpert(RegressionExpert):
     """
 
     name = "har"
-    version = "1"
+    version = "2"
 
     def __init__(self, config: ForecastConfig) -> None:
         super().__init__(config, _PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
@@ -41,7 +41,6 @@ class HarExpert(RegressionExpert):
         self._columns.declare("expected", np.ones((self._longest, len(self._horizons))))
         self._columns.declare("newest", np.zeros(len(_PRIOR)))
         self._columns.declare("coming", np.ones(len(self._horizons)))
-        self._columns.declare("scale", np.full(len(self._horizons), np.nan))
 
     def update(self, bars: BarBatch) -> None:
         columns, rows = self._columns, bars.rows
@@ -55,6 +54,7 @@ class HarExpert(RegressionExpert):
         coming = np.maximum(fitted, _MIN_VARIANCE_SHARE * np.minimum(level, means[3])[:, None])
         scale = np.maximum(np.sqrt(coming * self._horizons), SIGMA_FLOOR)
         columns["coming"][rows] = coming
+        columns["above"][rows] = 0.5 * exact.log(coming / level[:, None])
         columns["scale"][rows] = np.where(bars.age[:, None] >= _MONTH - 1, scale, np.nan)
 
     def learn(self, bars: BarBatch) -> None:
@@ -72,7 +72,7 @@ class HarExpert(RegressionExpert):
             self._fit.fit(due)
         columns["regressors"][bars.index, age % self._longest] = columns["newest"][rows]
         columns["expected"][bars.index, age % self._longest] = columns["coming"][rows]
-        self._residuals.learn(bars, columns["scale"][rows])
+        self._residuals.learn(bars, self._halves(rows))
 
 
 _LEVEL_GAIN = 0.005
@@ -89,10 +89,9 @@ class LogRangeHarExpert(RegressionExpert):
     """
 
     name = "log_range_har"
-    version = "1"
+    version = "2"
 
     def __init__(self, config: ForecastConfig) -> None:
-        horizons = np.array(config.horizons)
         super().__init__(config, _LOG_PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
         self._columns.declare("log_var", np.zeros(_MONTH))
         self._columns.declare("shock", np.zeros(_MONTH))
@@ -101,7 +100,6 @@ class LogRangeHarExpert(RegressionExpert):
         self._columns.declare("levels", np.zeros(self._longest))
         self._columns.declare("regressors", np.zeros((self._longest, len(_LOG_PRIOR))))
         self._columns.declare("newest", np.zeros(len(_LOG_PRIOR)))
-        self._columns.declare("scale", np.full(len(horizons), np.nan))
 
     def update(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
@@ -109,7 +107,8 @@ class LogRangeHarExpert(RegressionExpert):
             compiled.core.read_har(
                 bars.index, age, bars.log_variance, bars.returns, bars.usual, columns["level"], columns["log_var"],
                 columns["shock"], columns["newest"], self._fit.columns["beta"], self._fit.columns["noise"],
-                self._root_h, columns["scale"], np.empty(len(_LOG_PRIOR)), _WEEK, _LEVEL_GAIN, MAX_LOG_DEVIATION,
+                self._root_h, columns["scale"], columns["above"], np.empty(len(_LOG_PRIOR)), _WEEK,
+                _LEVEL_GAIN, MAX_LOG_DEVIATION,
             )  # fmt: skip
             return
         level = columns["level"][rows]
@@ -117,6 +116,7 @@ class LogRangeHarExpert(RegressionExpert):
         regressors = self._regressors(bars, bars.log_variance, level)
         columns["level"][rows], columns["newest"][rows] = level, regressors
         coming = clamp_logs(self._fit.predict(rows, regressors))
+        columns["above"][rows] = 0.5 * coming
         scale = exact.exp(0.5 * (level[:, None] + coming)) * self._root_h
         columns["scale"][rows] = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
 
@@ -127,7 +127,7 @@ class LogRangeHarExpert(RegressionExpert):
         due = bars.index[bars.due]
         if len(due):
             self._fit.fit(due)
-        self._residuals.learn(bars, columns["scale"][bars.rows])
+        self._residuals.learn(bars, self._halves(bars.rows))
 
     def _regressors(self, bars: BarBatch, log_var: Array, level: Array) -> Array:
         """Regressors [n, 6] of the bar just closed."""

@@ -21,14 +21,13 @@ from htfi.forecasting.experts.quarterly_recurrence import (
     QuarterlyRecurrence,
 )
 from htfi.forecasting.panel import BarBatch, Rows
+from htfi.forecasting.pooled_shapes import PooledShape, half_quantiles, half_scales, half_slopes
 from htfi.forecasting.regression import (
     MAX_LOG_DEVIATION,
     PooledRegression,
-    PooledShape,
     clamp_logs,
     collect_targets,
 )
-from htfi.forecasting.shapes import scale_shape
 
 Array = NDArray[np.float64]
 
@@ -69,12 +68,12 @@ class MarketHarExpert:
     The common move is the first principal component of standardised returns, its loadings learnt bar by bar (Oja
     1982): all series' ranges may be wide while their returns cancel, and then the next day is calmer.
 
-    Distributions have the shape that standardised returns of all of them had, median included, at each one's size. A
-    forecast so depends on which other series run: they are recorded inputs like any other.
+    Distributions have the shape that standardised returns of all of them had, skew and median included, at each one's
+    size. A forecast so depends on which other series run: they are recorded inputs like any other.
     """
 
     name = "market_har"
-    version = "2"
+    version = "3"
 
     def __init__(self, config: ForecastConfig) -> None:
         self._horizons, self._longest = np.array(config.horizons), config.horizons[-1]
@@ -82,6 +81,7 @@ class MarketHarExpert:
         self._prior = np.concatenate([_PRIOR, np.full(len(config.covariates), _COVARIATE_PRIOR)])
         self._fit = PooledRegression(config.horizons, self._prior)
         self._shape = PooledShape(config)
+        self._half_slopes = half_slopes(config.horizons)
         self._recurrence = QuarterlyRecurrence()
         num = len(self._prior)
         self._columns = SeriesColumns()
@@ -102,6 +102,9 @@ class MarketHarExpert:
         self._columns.declare("group", -1, np.int64)
         self._columns.declare("is_grown", 0, np.int64)
         self._columns.declare("scale", np.full(len(self._horizons), np.nan))
+        self._columns.declare(
+            "above", np.zeros(len(self._horizons))
+        )  # log volatility to come, about its level
         self._common = SeriesColumns()  # a row for each group
         self._common.declare("variance", _COMMON_VARIANCE)
 
@@ -127,6 +130,7 @@ class MarketHarExpert:
         regressors[:, _RECURRING] = self._recurrence.features(bars, above[:, 0], above[:, -1])
         columns["newest"][rows] = regressors
         coming = clamp_logs(self._fit.predict(bars.group, regressors))
+        columns["above"][rows] = 0.5 * coming
         scale = exact.exp(0.5 * (level[:, None] + coming)) * self._root_h
         columns["scale"][rows] = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
 
@@ -152,7 +156,8 @@ class MarketHarExpert:
         self._fit.columns.grow(int(bars.group.max()) + 1)
         fit = [self._fit.columns[name] for name in ("beta", "squares", "num")]
         core.scale_market(
-            index, age, bars.group, x, *fit, columns["level"], self._root_h, columns["scale"], np.empty(x.shape[1]),
+            index, age, bars.group, x, *fit, columns["level"], self._root_h, columns["scale"], columns["above"],
+            np.empty(x.shape[1]),
             _MONTH, MAX_LOG_DEVIATION,
         )  # fmt: skip
 
@@ -163,7 +168,7 @@ class MarketHarExpert:
         for group in distinct(bars.group):
             num_series = max(int((groups == group).sum()), 1)
             self._fit.learn(group, bars.group, x, y, known, num_series)
-        self._shape.learn(bars, columns["scale"][bars.rows], groups)
+        self._shape.learn(bars, self._halves(bars.rows))
 
     def _own_features(self, bars: BarBatch, level: Array) -> Array:
         """Regressors [n, K] of the bars just closed, the market's still zero."""
@@ -257,7 +262,12 @@ class MarketHarExpert:
 
     def quantiles(self, rows: Rows) -> Array:
         size, shape = self._shape.of(rows, self._columns["group"][rows])
-        return scale_shape(self._columns["scale"][rows] * size, shape)
+        scale, above = self._columns["scale"][rows] * size, self._columns["above"][rows]
+        return half_quantiles(scale, above, self._half_slopes, shape)
+
+    def _halves(self, rows: Rows) -> Array:
+        """Scales of falls and rises [n, H, 2]."""
+        return half_scales(self._columns["scale"][rows], self._columns["above"][rows], self._half_slopes)
 
     def state(self) -> dict[str, Any]:
         return {

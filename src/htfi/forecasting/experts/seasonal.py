@@ -44,11 +44,10 @@ class SeasonalExpert(RegressionExpert):
     """
 
     name = "seasonal"
-    version = "1"
+    version = "2"
 
     def __init__(self, config: ForecastConfig) -> None:
         super().__init__(config, _PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
-        horizons = np.array(config.horizons)
         self._ahead = np.arange(1, self._longest + 1)
         self._gains = np.array([round(1.0 - math.exp(-1.0 / span), 12) for span in _SPANS_BARS])
         self._columns.declare("slot", -1, np.int64)
@@ -64,7 +63,6 @@ class SeasonalExpert(RegressionExpert):
         self._columns.declare("regressors", np.zeros((self._longest, len(_PRIOR))))
         self._columns.declare("newest", np.zeros(len(_PRIOR)))
         self._columns.declare("even", np.zeros(self._longest))  # deseasonalised variance
-        self._columns.declare("scale", np.full(len(horizons), np.nan))
 
     def update(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
@@ -82,8 +80,9 @@ class SeasonalExpert(RegressionExpert):
         regressors = np.ones((len(level), len(_PRIOR)))
         regressors[:, 1:] = clamp_logs(filters - level[:, None])
         columns["newest"][rows] = regressors
-        coming = level[:, None] + clamp_logs(self._fit.predict(rows, regressors))
-        scale = np.sqrt(exact.exp(coming) * self._coming_pattern(bars, slot))
+        coming = clamp_logs(self._fit.predict(rows, regressors))
+        columns["above"][rows] = 0.5 * coming
+        scale = np.sqrt(exact.exp(level[:, None] + coming) * self._coming_pattern(bars, slot))
         columns["scale"][rows] = np.where(age[:, None] >= _MIN_BARS - 1, scale, np.nan)
 
     def _pattern(self, at: NDArray[np.intp], slot: Places) -> Array:
@@ -112,7 +111,7 @@ class SeasonalExpert(RegressionExpert):
         if len(due):
             self._fit.fit(due)
         self._learn_pattern(bars, slot, pattern)
-        self._residuals.learn(bars, columns["scale"][bars.rows])
+        self._residuals.learn(bars, self._halves(bars.rows))
 
     def _learn_pattern(self, bars: BarBatch, slot: Places, pattern: Array) -> None:
         columns, at, hour = self._columns, bars.index, slot % DAY_SLOTS
