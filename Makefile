@@ -60,6 +60,7 @@ goals: $(VENV)/.dev
 	$(BIN)/htfi bench link $(HISTORY) --json build/goals/link.json --html build/goals/link.html
 	$(BIN)/htfi eval mini --json build/goals/mini.json --html build/goals/mini.html
 	$(BIN)/htfi eval returns --json build/goals/returns.json --html build/goals/returns.html
+	$(BIN)/htfi eval calendar --json build/goals/calendar.json --html build/goals/calendar.html
 	$(BIN)/htfi eval volatility --json build/goals/volatility.json --html build/goals/volatility.html
 	$(BIN)/htfi eval narrative --json build/goals/narrative_eval.json --html build/goals/narrative_eval.html
 	$(BIN)/htfi eval portfolio --json build/goals/portfolio.json --html build/goals/portfolio.html

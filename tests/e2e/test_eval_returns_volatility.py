@@ -62,6 +62,43 @@ def test_returns_of_an_own_file_give_a_table_a_page_and_figures(
     rival = next(row for row in told["rows"] if row["forecaster"] == "ewma_gaussian" and row["bars"] == 1)
     assert rival["p, Holm"] >= rival["q, BH"] >= 0.0
     assert "<svg" in page.read_text()
+    assert 0.0 <= told["metrics"]["left_tail_1pct"] <= 1.0
+    assert told["metrics"]["fused_vs_best_expert"] > 0.9
+    cells = next(table["rows"] for table in told["tables"] if table["title"].startswith("coverage, CRPS"))
+    every = next(row for row in cells if row["by"] == "all" and row["bars"] == 1)
+    assert every["n"] == sum(row["n"] for row in cells if row["by"] == "weekday" and row["bars"] == 1)
+    assert {"year", "volatility", "regime"} <= {row["by"] for row in cells}
+
+
+@pytest.mark.slow  # three processes start
+def test_sets_walked_at_once_have_the_figures_of_sets_walked_in_turn(tmp_path: Path) -> None:
+    files = [str(_panel(tmp_path / f"{name}.csv", series=series)) for name, series in (("a", 2), ("b", 1))]
+    told: list[dict[str, object]] = []
+    for processes in ("1", "2"):
+        figures = tmp_path / f"{processes}.json"
+        done = _process(
+            "returns", *files, "--fast", "--processes", processes, "--json", str(figures), cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+        told.append(json.loads(figures.read_text()))
+    assert told[0]["metrics"] == told[1]["metrics"]
+    assert told[0]["tables"] == told[1]["tables"]
+
+
+@pytest.mark.slow  # two processes start
+def test_a_file_that_is_missing_is_named_whichever_process_reads_it(tmp_path: Path) -> None:
+    there = str(_panel(tmp_path / "there.csv", num=120, series=1))
+    done = _process("returns", there, "nowhere.csv", "--fast", "--processes", "2", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "nowhere.csv" in done.stderr
+
+
+def test_an_evaluation_of_the_calendar_without_staged_data_says_so_in_one_line(tmp_path: Path) -> None:
+    done = _process("calendar", "--data", str(tmp_path), cwd=tmp_path)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "name it with --data" in done.stderr.splitlines()[-1]
 
 
 def test_volatility_of_an_own_file_stands_beside_har(tmp_path: Path, htfi: Callable[..., str]) -> None:

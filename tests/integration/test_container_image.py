@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "50109ec4d5214beab4afa5da57b96de410ffd5b7a51375e539883aea46bf72ef"
+SAMPLE_ROOT = "d3f13eb0350bd0c9a0dad0a23e1c23ef445e912f5876348444c1a85e67953120"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"

@@ -55,7 +55,9 @@ def bits(state: Any, path: str = "") -> dict[str, Any]:
 
 
 def learnt(found: list[list[tuple[Bar, Regime]]], horizons: tuple[int, ...]) -> dict[str, Any]:
-    config = ForecastConfig(experts=tuple(EXPERTS), horizons=horizons, residual_window_bars=40)
+    config = ForecastConfig(
+        experts=tuple(EXPERTS), horizons=horizons, residual_window_bars=40, covariates=("S0/1d", "absent/1d")
+    )
     forecaster = Forecaster(config, build_experts(config))
     for moment in found:
         forecaster.observe([bar for bar, _ in moment], [regime for _, regime in moment])

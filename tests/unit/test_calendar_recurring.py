@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from htfi.adapters.calendars.exchanges import CURRENCIES
 from htfi.calendar.check import check_rules
 from htfi.calendar.recurring import expiries, recurring_releases, recurring_rules
 from htfi.domain.errors import InvalidInput, MissingExtra
@@ -118,6 +119,18 @@ def test_exchanges_have_days_off_and_early_closes_and_a_sudden_one_is_known_on_i
     columbus, good_friday = date(2012, 10, 8), date(2012, 4, 6)
     assert (government(columbus), exchange(columbus)) == (False, True)
     assert (government(good_friday), exchange(good_friday)) == (True, False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exchange", sorted(CURRENCIES))
+def test_every_exchange_that_is_named_has_days_off(exchange: str) -> None:
+    pytest.importorskip("exchange_calendars", reason="needs exchange_calendars")
+    from htfi.adapters.calendars.exchanges import exchange_events
+
+    events = exchange_events(exchange, date(2015, 1, 1), date(2016, 12, 31))
+    closed = [event for event in events if event.kind == "market_closed"]
+    assert len(closed) > (1 if exchange == "CMES" else 8)
+    assert {event.currency for event in closed} == {CURRENCIES[exchange]}
 
 
 def test_an_exchange_that_is_none_is_said() -> None:

@@ -12,7 +12,7 @@ from htfi.forecasting.config import LEVELS, SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.experts import EXPERTS, build_experts
 from htfi.forecasting.experts.baselines import EwmaExpert, HistoricalSimulationExpert, RandomWalkExpert
 from htfi.forecasting.experts.har import LogRangeHarExpert
-from htfi.forecasting.experts.market_har import MarketHarExpert
+from htfi.forecasting.experts.market_har import COMMON, MarketHarExpert
 from htfi.forecasting.panel import Panel
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.shapes import gaussian_quantiles, student_quantiles
@@ -211,6 +211,53 @@ def test_expert_on_the_market_knows_of_a_storm_that_has_not_reached_its_series()
             expert.learn(batch)
         bands.append(expert.quantiles(slice(0, 1))[0, :, HIGH])
     assert (bands[1] > 1.05 * bands[0]).all()
+
+
+def walk_together(series: list[list[Bar]]) -> MarketHarExpert:
+    expert, panel = MarketHarExpert(CONFIG), Panel(CONFIG.horizons, SESSION_GAP_BARS)
+    expert.grow(len(series))
+    for day in range(len(series[0])):
+        batch = panel.enter([daily_as(bars[day], f"S{place}") for place, bars in enumerate(series)])
+        assert batch is not None
+        expert.update(batch)
+        expert.learn(batch)
+    return expert
+
+
+def driven(loading: float, common: np.ndarray, seed: int) -> list[Bar]:
+    """Bars whose moves are a common one times a loading, and a little of their own."""
+    rng, level, bars = np.random.default_rng(seed), 0.0, []
+    for day, move in enumerate(common.tolist()):
+        path = level + np.array([0.0, loading * move + 0.003 * rng.standard_normal()])
+        bars.append(daily(day, path))
+        level = path[-1]
+    return bars
+
+
+def test_common_move_counts_those_that_move_against_the_others_with_their_sign():
+    """Three series rise together and one falls: the plain mean would halve, the common move is that of all four."""
+    common = 0.01 * np.random.default_rng(2).standard_normal(600)
+    common[-1] = 0.03
+    expert = walk_together(
+        [driven(loading, common, seed) for seed, loading in enumerate((1.0, 1.0, 1.0, -1.0))]
+    )
+    loadings = expert.state()["bars"]["loading"][:4]
+    assert loadings[:3] == pytest.approx(np.ones(3), abs=0.3)
+    assert loadings[3] == pytest.approx(-1.0, abs=0.3)
+    moved = expert.state()["bars"]["newest"][:4, COMMON]
+    assert moved[0] > 2.5  # in usual deviations, of 0.03 where 0.01 is usual
+    assert (moved == moved[0]).all()
+
+
+def test_common_move_of_series_that_have_none_is_small_on_a_day_on_which_all_are_wild():
+    rng = np.random.default_rng(5)
+    series = [driven(1.0, np.append(0.01 * rng.standard_normal(249), 0.03 * (-1) ** k), k) for k in range(8)]
+    assert walk_together(series).state()["bars"]["newest"][0, COMMON] < 1.0
+
+
+def test_too_few_series_have_no_common_move():
+    expert = walk_together([market(np.full(60, 0.01), seed=seed) for seed in range(2)])
+    assert (expert.state()["bars"]["newest"][:2, COMMON] == 0.0).all()
 
 
 def test_expert_on_the_market_goes_on_bit_for_bit_from_its_state():

@@ -148,8 +148,9 @@ def test_what_was_prepared_is_thrown_away_where_a_line_became_known_meanwhile():
 def batch(start_ns: int) -> BarBatch:
     nothing = np.zeros(1)
     return BarBatch(
-        slice(0, 1), ROW, np.array([0]), nothing, nothing + 1.0, nothing, nothing, np.full((1, 2), np.nan),
+        slice(0, 1), ROW, np.array([0]), nothing, nothing + 1.0, nothing, nothing, nothing, np.full((1, 2), np.nan),
         np.array([False]), np.array([start_ns]), np.array([start_ns + HOUR_NS]), np.array([0]), nothing,
+        np.zeros((1, 0)),
     )  # fmt: skip
 
 

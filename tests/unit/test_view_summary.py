@@ -51,6 +51,15 @@ def test_a_run_too_short_to_score_says_so():
     assert "nothing to score" in text(summary(totals(scores=[]), 120))
 
 
+def test_the_summary_says_which_covariates_came_and_which_did_not():
+    words = text(summary(totals(covariates=["VIX/1d"], missing_covariates=["VXN/1d"]), 120))
+    assert (
+        "VIX/1d in the volatility of the others; no bar of VXN/1d, which forecasting.covariates names"
+        in words
+    )
+    assert "covariates" not in text(summary(totals(), 120))
+
+
 def test_the_summary_names_counts_root_and_files():
     words = text(summary(totals(quarantine={"duplicate": 2, "no zone": 5}, num_withheld=3), 120))
     assert "5,000 events, 800 decisions; 800 in 0.5 s, 1,600 per second" in words

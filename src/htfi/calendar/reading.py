@@ -8,7 +8,6 @@ later one is its revision.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -263,8 +262,3 @@ def _with_later_figures(
     if "actual" in filled and not filled.get("actual_known_ns"):
         filled["actual_known_ns"] = max(later.known_ns, 0)
     return msgspec.structs.replace(first, **filled) if filled else first
-
-
-def day_text(time_ns: int) -> str:
-    """The UTC day of an instant, such as 2026-01-28."""
-    return datetime.fromtimestamp(time_ns // 1_000_000_000, UTC).strftime("%Y-%m-%d")

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -254,13 +254,6 @@ _DAY_NS = 86_400 * 1_000_000_000
 def _is_covered(event: ScheduledEvent, covered: Mapping[str, tuple[int, int]]) -> bool:
     found = covered.get(event.kind)
     return found is not None and found[0] - _DAY_NS <= event.time_ns <= found[1] + _DAY_NS
-
-
-def describe(event: ScheduledEvent) -> dict[str, Any]:
-    """An event as builtins, without what is not stated."""
-    return {
-        key: value for key, value in msgspec.to_builtins(event).items() if value not in (None, "", 0, False)
-    }
 
 
 def day_of(time_ns: int, zone: ZoneInfo) -> date:

@@ -12,6 +12,7 @@ from htfi.forecasting.kinds import AUTO, EXPERTS_BY_KIND
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 MAX_QUANTILES = 3_000  # of one decision: some 40 kB of the 64 that an entry of the ledger holds
 Horizon = Annotated[int, Meta(ge=1, le=1_000)]
+DEFAULT_COVARIATES = ("VIX/1d",)
 DEFAULT_EXPERTS = ("auto",)
 
 
@@ -37,6 +38,10 @@ class ForecastConfig:
     experts: Annotated[tuple[str, ...], Meta(min_length=1, max_length=64)] = setting(
         DEFAULT_EXPERTS, "models whose forecasts are combined; auto: those that suit the kind of each series"
     )
+    covariates: Annotated[tuple[str, ...], Meta(max_length=8)] = setting(
+        DEFAULT_COVARIATES,
+        "series of the run whose level is itself a volatility, such as VIX/1d, for market_har",
+    )
     foundation: str = setting("", "folder of the model for the expert chronos")
     history_bars: Annotated[int, Meta(ge=2, le=10_000)] = setting(
         20, "bars of a series before its first forecast"
@@ -53,6 +58,9 @@ class ForecastConfig:
         _require_setting(list(self.levels) == sorted(set(self.levels)), "levels", "must rise")
         _require_setting({0.05, 0.5, 0.95} <= set(self.levels), "levels", "must hold 0.05, 0.5 and 0.95")
         _require_setting(len(set(self.experts)) == len(self.experts), "experts", "must name each once")
+        _require_setting(
+            len(set(self.covariates)) == len(self.covariates), "covariates", "must name each once"
+        )
         num_experts = len(self.experts) + (max(map(len, EXPERTS_BY_KIND)) - 1 if AUTO in self.experts else 0)
         num = len(self.horizons) * len(self.levels) * num_experts
         _require_setting(

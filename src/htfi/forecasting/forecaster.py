@@ -32,7 +32,7 @@ from htfi.forecasting.track_record import TrackRecordRow
 
 Array = NDArray[np.float64]
 
-VERSION = "4"
+VERSION = "3"
 FUSED = "fused"
 NARRATOR = "narrator"  # not an expert: the effect of news on the mix
 # Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
@@ -58,7 +58,7 @@ class Forecaster:
         self._horizons = np.array(config.horizons)
         self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
         k, h, q = len(names), len(config.horizons), len(config.levels)
-        self._panel = Panel(config.horizons, SESSION_GAP_BARS)
+        self._panel = Panel(config.horizons, SESSION_GAP_BARS, config.covariates)
         self._known = KnownVariance(config.horizons, SESSION_GAP_BARS, events)
         self._learning = CrpsAggregation(
             config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars, config.horizons,
@@ -80,7 +80,7 @@ class Forecaster:
         self._newest.declare("num", 0, np.int64)
         self._newest.grow(1)  # row 0 stands in for a series that was never seen
         # Ring buffers of what waits for its outcome, fused first; single precision suffices to score it.
-        self._pending_batch: BarBatch | None = None
+        self._pending_batch: tuple[BarBatch, BarBatch] | None = None  # as it was, and as experts see it
         self._pending = SeriesColumns()
         self._pending.declare("regime", np.zeros(config.horizons[-1]), np.int64)
         self._ring_names = [str(horizon) for horizon in config.horizons]
@@ -93,6 +93,11 @@ class Forecaster:
         return {FUSED: VERSION, NARRATOR: NARRATOR_VERSION, **self._known.models} | {
             expert.name: expert.version for expert in self._experts
         }
+
+    @property
+    def event_effects(self) -> EventEffects:
+        """What is learnt of scheduled events."""
+        return self._known.effects
 
     @property
     def choices(self) -> list[kinds.KindChoice]:
@@ -108,14 +113,25 @@ class Forecaster:
         return self.names_of(rows[self._reversion.returns(rows)])
 
     @property
-    def event_effects(self) -> EventEffects:
-        """What is learnt of scheduled events."""
-        return self._known.effects
-
-    @property
     def series(self) -> list[str]:
         """Every series that was observed."""
         return list(self._panel.names)
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Those of the settings."""
+        return self._config.covariates
+
+    @property
+    def missing_covariates(self) -> list[str]:
+        """Covariates of the settings of which no bar came so far."""
+        return self._panel.missing_covariates
+
+    @property
+    def price_faults(self) -> list[str]:
+        """One line for each split that prices were not adjusted for and each series that seems renamed, since the
+        start."""
+        return [str(one) for one in (*self._panel.splits, *self._panel.renames)]
 
     def observe(self, bars: Sequence[Bar], regimes: Sequence[Regime] | None = None) -> None:
         """Take in bars closing at one instant, each series at most once, and make a new forecast for each.
@@ -133,12 +149,17 @@ class Forecaster:
         if regimes is not None:
             self._enter_regimes(bars, regimes)
         self._kinds.classify(batch)
-        if self._reversion is not None and not self._kinds.are_intraday(batch.index).all():
-            self._reversion.update(batch, self._panel.paths_of(batch.index))
+        seen = self._less_expected(batch)
         for expert in self._needed_experts():
-            expert.update(batch)
+            expert.update(seen)
         self._renew(batch)
-        self._pending_batch = batch
+        self._pending_batch = batch, seen
+
+    def _less_expected(self, batch: BarBatch) -> BarBatch:
+        """The bars as experts see them: less the moves that were expected of series that return to a level."""
+        if self._reversion is None or self._kinds.are_intraday(batch.index).all():
+            return batch
+        return self._reversion.update(batch, self._panel.paths_of(batch.index))
 
     def _factors_of_closed(
         self, index: NDArray[np.intp], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
@@ -154,12 +175,19 @@ class Forecaster:
 
     def learn(self) -> None:
         """Score the forecasts that matured with the last bars; let weights, calibration and experts learn."""
-        batch, self._pending_batch = self._pending_batch, None
-        if batch is None:
+        pending, self._pending_batch = self._pending_batch, None
+        if pending is None:
             return
-        seen = self._learn_from_outcomes(batch)
+        batch, seen = pending
+        outcomes = self._known.divided(seen)
+        self._learn_from_outcomes(batch)
+        even = seen if outcomes is None else replace(seen, outcomes=outcomes)
         for expert in self._needed_experts():
-            expert.learn(seen)
+            expert.learn(even)
+        if self._reversion is not None:
+            are_intraday = self._kinds.are_intraday(batch.index)
+            if not are_intraday.all():
+                self._reversion.learn(batch, ~are_intraday)
         self._queue(batch)
 
     def _needed_experts(self) -> list[Expert]:
@@ -167,25 +195,12 @@ class Forecaster:
         is_needed = self._kinds.is_needed
         return [expert for expert, needed in zip(self._experts, is_needed, strict=True) if needed]
 
-    def _seen_by_experts(self, batch: BarBatch) -> BarBatch:
-        """The batch whose outcomes are less the moves that were expected of series that return to a level, and divided
-        by what was known of their variance: the experts learn from it."""
-        seen = batch
-        if self._reversion is not None:
-            are_intraday = self._kinds.are_intraday(batch.index)
-            if not are_intraday.all():
-                seen = self._reversion.less_expected(batch)
-                self._reversion.learn(batch, ~are_intraday)
-        outcomes = self._known.divided(seen)
-        return seen if outcomes is None else replace(seen, outcomes=outcomes)
-
-    def _learn_from_outcomes(self, batch: BarBatch) -> BarBatch:
-        """Score the forecasts of the experts and their mix of h bars ago; the batch as experts see it."""
+    def _learn_from_outcomes(self, batch: BarBatch) -> None:
+        """Score the forecasts of the experts and their mix of h bars ago."""
         waited, known, outcome, regimes = self._collect_matured(batch)
-        seen = self._seen_by_experts(batch)
         self._known.learn(batch, self._ratio(batch, waited[:, 0, 0]))
         if not known.any():
-            return seen
+            return
         ends_ns = self._panel.ends_ns(batch.index)
         self._joint.learn(batch.index, ends_ns, waited[:, 0, 0], batch.outcomes[:, 0])
         matured = MaturedForecasts(
@@ -198,7 +213,6 @@ class Forecaster:
         idle = self._kinds.idle(batch.index)  # [n, K]
         known[:, 1:] |= idle[:, :, None]
         self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
-        return seen
 
     def _ratio(self, batch: BarBatch, waited: Array) -> Array:
         """The size [n] of the newest returns over half the 90% band that was forecast for them; NaN where none was."""
@@ -235,17 +249,17 @@ class Forecaster:
         """Take the experts' new quantiles and mix them."""
         rows, newest = batch.rows, self._newest
         shape = (len(batch.index), len(self._horizons), len(self._config.levels))
-        found = [
+        quantiles = [
             _checked(expert.name, expert.quantiles(rows), shape) if is_needed else _none(shape)
             for expert, is_needed in zip(self._experts, self._kinds.is_needed, strict=True)
         ]
         ahead = self._known.ahead(batch.index)
         if ahead is not None:
-            found = [quantiles * ahead[:, :, None] for quantiles in found]
+            quantiles = [each * ahead[:, :, None] for each in quantiles]
         if self._reversion is not None and self._reversion.returns(batch.index).any():
             coming = self._reversion.coming(rows)[:, :, None]
-            found = [quantiles + coming for quantiles in found]
-        experts = stack_on_grid(found)
+            quantiles = [each + coming for each in quantiles]
+        experts = stack_on_grid(quantiles)
         idle = self._kinds.idle(batch.index)
         if idle.any():
             experts[idle] = np.nan
@@ -408,9 +422,9 @@ class Forecaster:
             "hearing": self._opinions.state(),
             "scores": self._scoreboard.state(),
             "joint": self._joint.state(),
+            "known_variance": self._known.state(),
             "kinds": self._kinds.state(),
             "mean_reversion": self._reversion.state() if self._reversion is not None else {},
-            "known_variance": self._known.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -83,12 +83,12 @@ cdef inline Py_ssize_t slot_before(int64_t age, int64_t bars, Py_ssize_t length)
 
 def read_bars(
     list bars, const int64_t[::1] index, int64_t[::1] starts_ns, int64_t[::1] ends_ns, double[::1] volume,
-    double[::1] moves, double[::1] ranges, int64_t[::1] ages, const int64_t[::1] num_bars, const int64_t[::1] gaps_ns,
-    int64_t[::1] last_ends_ns, double[::1] log_closes, int64_t no_length,
+    double[::1] moves, double[::1] ranges, double[::1] withins, int64_t[::1] ages, const int64_t[::1] num_bars,
+    const int64_t[::1] gaps_ns, int64_t[::1] last_ends_ns, double[::1] log_closes, int64_t no_length,
 ):
-    """`Panel._read` of bars ordered by row; fills starts, ends, volume, moves, ranges and ages [n]."""
+    """`Panel._read` of bars ordered by row; fills starts, ends, volume, moves, ranges, those within and ages [n]."""
     cdef Py_ssize_t i, row
-    cdef double first, high, low, last, before
+    cdef double first, high, low, last, before, top, bottom
     cdef bint is_fresh
     for i in range(index.shape[0]):
         bar, row = bars[i], index[i]
@@ -100,9 +100,10 @@ def read_bars(
             gaps_ns[row] != no_length and starts_ns[i] - last_ends_ns[row] > gaps_ns[row]
         )
         before = first if is_fresh else log_closes[row]
-        moves[i], ranges[i] = last - before, 0.0
+        moves[i], ranges[i], withins[i] = last - before, 0.0, 0.0
         if high > low:
-            ranges[i] = max(max(max(max(first, high), low), last), before) - min(min(min(min(first, high), low), last), before)
+            top, bottom = max(max(max(first, high), low), last), min(min(min(first, high), low), last)
+            ranges[i], withins[i] = max(top, before) - min(bottom, before), top - bottom
         last_ends_ns[row], log_closes[row] = ends_ns[i], last
 
 
@@ -111,16 +112,16 @@ cdef inline double log_or(double price, double otherwise) noexcept nogil:
 
 
 def measure(
-    double[::1] moves, double[::1] ranges, double[::1] uncut, const int64_t[::1] index, int64_t[::1] ages,
-    const int64_t[::1] horizons, double[::1] usual_vars, int64_t[::1] num_bars, double[::1] path, double[:, ::1] paths,
-    double[::1] returns, double[::1] variance, double[::1] log_variance, double[::1] usual, double[:, ::1] outcomes,
-    double tick, double sigma_floor, int min_bars, double outlier_ratio, double parkinson, double usual_gain,
-    double unchanged_gain,
+    double[::1] moves, double[::1] ranges, double[::1] withins, double[::1] uncut, const int64_t[::1] index,
+    int64_t[::1] ages, const int64_t[::1] horizons, double[::1] usual_vars, int64_t[::1] num_bars,
+    double[::1] path, double[:, ::1] paths, double[::1] returns, double[::1] variance, double[::1] log_variance,
+    double[::1] within_log_variance, double[::1] usual, double[:, ::1] outcomes, double tick, double sigma_floor,
+    int min_bars, double outlier_ratio, double parkinson, double usual_gain, double unchanged_gain,
 ):
-    """`Panel._measure`, of moves and ranges [n], and moves before any division; fills returns, variance, log variance,
-    usual [n], outcomes [n, H]."""
+    """`Panel._measure`, of moves and ranges [n], and moves before any division; fills returns, variances, usual [n],
+    outcomes [n, H]."""
     cdef Py_ssize_t i, j, row, longest = paths.shape[1], slot
-    cdef double move, size, limit, gain, root = sqrt(parkinson), usual_var, far
+    cdef double move, size, limit, gain, root = sqrt(parkinson), usual_var, far, near
     cdef int64_t age
     cdef bint moved
     for i in range(index.shape[0]):
@@ -137,6 +138,9 @@ def measure(
         variance[i] = parkinson * far * far if far > 0.0 else returns[i] * returns[i]
         variance[i] = least(most(variance[i], 0.01 * usual[i] * usual[i]), limit * limit)
         log_variance[i] = exact_log(variance[i])
+        near = parkinson * withins[i] * withins[i] if withins[i] > 0.0 else variance[i]
+        near = least(most(near, 0.01 * usual[i] * usual[i]), limit * limit)
+        within_log_variance[i] = exact_log(near)
         path[row] += uncut[i]
         for j in range(horizons.shape[0]):
             outcomes[i, j] = NAN
@@ -365,7 +369,7 @@ def count_outcomes(
     const double[:, :] scale, const int64_t[::1] horizons, double[:, :, ::1] raw, double[:, :, ::1] sized,
     double[:, ::1] sizes, double[:, ::1] num, double[:, :, ::1] counts, double[:, ::1] group_sizes,
     double[:, ::1] group_num, double[:, ::1] group_bars, double[::1] owed_bars, Py_ssize_t group, double num_series,
-    double[:, ::1] seen, double bin_width, double size_bars, double prior_bars, double half_life,
+    double[:, ::1] seen, double bin_width, const double[::1] size_bars, double prior_bars, double half_life,
 ):
     """`PooledShape.learn` of one group, but for what is fitted. `seen` [2 + B, H] is overwritten."""
     cdef Py_ssize_t i, j, b, row, slot, longest = raw.shape[2], num_bins = counts.shape[2], side = (num_bins - 1) // 2
@@ -384,11 +388,11 @@ def count_outcomes(
             raw[row, j, slot] = scale[i, j]
             sized[row, j, slot] = scale[i, j] * ((spans * sizes[row, j] + prior_bars * pooled) / (spans + prior_bars))
             if isfinite(size) and isfinite(place):
-                gain = 1.0 / least(num[row, j] + 1.0, size_bars)
+                gain = 1.0 / least(num[row, j] + 1.0, size_bars[j])
                 size = least(size, reach)
                 seen[2 + side + <Py_ssize_t>rint(clamp(place, reach) / bin_width), j] += 1.0
                 sizes[row, j] += gain * (size - sizes[row, j])
-                num[row, j] = least(num[row, j] + 1.0, size_bars)
+                num[row, j] = least(num[row, j] + 1.0, size_bars[j])
                 seen[0, j] += size
                 seen[1, j] += 1.0
     for j in range(horizons.shape[0]):
@@ -503,14 +507,16 @@ def collect_targets(
 
 
 def read_own(
-    const int64_t[::1] index, const int64_t[::1] ages, const double[::1] log_variance, const double[::1] returns,
-    const double[::1] usual, const double[::1] volume, double[::1] levels, double[:, ::1] logs, double[:, ::1] shocks,
-    double[:, ::1] louds, double[::1] volumes, double[:, ::1] told, double[:, ::1] x, Py_ssize_t week,
+    const int64_t[::1] index, const int64_t[::1] ages, const double[::1] log_variance, const double[::1] within,
+    const double[::1] returns, const double[::1] usual, const double[::1] volume, double[::1] levels,
+    double[:, ::1] logs, double[:, ::1] shocks, double[:, ::1] louds, double[::1] volumes, double[::1] within_levels,
+    double[:, ::1] withins, double[:, ::1] told, double[:, ::1] x, Py_ssize_t within_first, Py_ssize_t week,
     double level_gain, double volume_gain, double most_volume, double bound,
 ):
-    """What `MarketHarExpert` reads of a series itself: `told` [N, 7] and the first eight of x [n, K]."""
-    cdef Py_ssize_t i, row, month = logs.shape[1], num_louds = louds.shape[1]
-    cdef double away, log_volume, known_usual, shock
+    """What `MarketHarExpert` reads of a series itself: `told` [N, 7], the first eight of x [n, K] and two of it from
+    `within_first`."""
+    cdef Py_ssize_t i, row, month = logs.shape[1], num_louds = louds.shape[1], num_withins = withins.shape[1]
+    cdef double away, log_volume, known_usual, shock, level
     for i in range(index.shape[0]):
         row = index[i]
         away = 0.0
@@ -525,6 +531,12 @@ def read_own(
         push(&louds[row, 0], num_louds, clamp(away, most_volume))
         x[i, 6] = clamp(louds[row, num_louds - 1], bound)
         x[i, 7] = clamp(mean_of_last(&louds[row, 0], num_louds, num_louds), bound)
+        level = within_levels[row]
+        level += most(1.0 / (<double>ages[i] + 1.0), level_gain) * (within[i] - level)
+        within_levels[row] = level
+        push(&withins[row, 0], num_withins, within[i])
+        x[i, within_first] = clamp(within[i] - level, bound)
+        x[i, within_first + 1] = clamp(mean_of_last(&withins[row, 0], num_withins, num_withins) - level, bound)
         told[row, 0], told[row, 1], told[row, 2] = x[i, 1], x[i, 2], x[i, 3]
         told[row, 3] = clamp(shock, bound)
         told[row, 4], told[row, 5], told[row, 6] = x[i, 4], x[i, 5], x[i, 6]
@@ -545,6 +557,33 @@ def mean_told(
     for k in range(means.shape[0]):
         means[k] = means[k] / num if num else 0.0
     return num
+
+
+def read_common_move(
+    Py_ssize_t group, int64_t after_ns, const int64_t[::1] groups, const int64_t[::1] is_grown,
+    const int64_t[::1] end_ns, const double[:, ::1] told, double[::1] loadings, double[::1] variances,
+    const int64_t[::1] index, const int64_t[::1] of_bars, double[:, ::1] x, Py_ssize_t column, Py_ssize_t shock,
+    Py_ssize_t min_series, double gain, double least_variance,
+):
+    """`MarketHarExpert._read_common_move` of one group, into a column of x [n, K]; `shock` is its place in `told`."""
+    cdef Py_ssize_t i, row, num = 0
+    cdef double moved = 0.0, total = 0.0, move
+    for row in range(groups.shape[0]):
+        if groups[row] == group and is_grown[row] > 0 and end_ns[row] > after_ns:
+            num += 1
+            moved += loadings[row] * told[row, shock]
+            total += fabs(loadings[row])
+    if num < min_series:
+        return
+    move = moved / most(total, least_variance)
+    variances[group] += gain * (move * move - variances[group])
+    for i in range(index.shape[0]):
+        row = index[i]
+        if of_bars[i] != group:
+            continue
+        x[i, column] = fabs(move)
+        if is_grown[row] > 0:
+            loadings[row] += gain * (told[row, shock] * move / most(variances[group], least_variance) - loadings[row])
 
 
 def read_recurrence(

@@ -1,6 +1,6 @@
 """The rows of all series in the arrays, and one instant's bars as columns.
 
-Owns the rules on what may enter a volatility: session gaps, outliers, flat and impossible prices.
+Owns the rules on what may enter a volatility: session gaps, splits, outliers, flat and impossible prices.
 """
 
 import math
@@ -20,6 +20,10 @@ from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY, parse_duration
 from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
+from htfi.forecasting.config import DEFAULT_COVARIATES
+from htfi.forecasting.covariates import Covariates
+from htfi.forecasting.renames import RenameFound, find_predecessor
+from htfi.forecasting.splits import MAX_LISTED, SplitFound, find_splits, split_of
 
 Array = NDArray[np.float64]
 FactorsOfClosed = Callable[
@@ -43,11 +47,12 @@ _FIELDS = Bar.__struct_fields__
 class BarBatch:
     """One closed bar of each of n series, ordered by row, in natural-log units.
 
-    Shapes: all [n] but `outcomes` [n, H]. `age` counts the bars before this one, from
+    Shapes: all [n] but `outcomes` [n, H] and `covariates` [n, C]. `age` counts the bars before this one, from
     the first in which the price moved: a price that never has gives nothing to forecast by. `returns` is
     the move since the bar before (within the bar after a session gap), cut at ten usual deviations.
     `variance` is Parkinson's from the true range, which spans the close before, and the squared return
-    where high equals low; never below a hundredth of the usual. `outcomes` is the uncut move over the
+    where high equals low; never below a hundredth of the usual. `within_log_variance` is the same of the bar's own
+    range, without the close before. `covariates` are those of `Covariates.read`. `outcomes` is the uncut move over the
     last h bars, NaN while there are fewer. `due` marks the rows whose fits and shapes are renewed with
     this bar: every tenth, in a rota by name, so that work is even. `group` numbers the bars' intervals in the
     order they were first seen: series of one group can be held beside each other. `volume` is as it was given.
@@ -59,6 +64,7 @@ class BarBatch:
     returns: Array
     variance: Array
     log_variance: Array
+    within_log_variance: Array
     usual: Array
     outcomes: Array
     due: NDArray[np.bool_]
@@ -66,18 +72,27 @@ class BarBatch:
     end_ns: NDArray[np.int64]
     group: NDArray[np.int64]
     volume: Array
+    covariates: Array
 
 
 class Panel:
     """Names and rows of all series, with what is needed to turn their next bar into a return."""
 
-    def __init__(self, horizons: Sequence[int], session_gap_bars: float) -> None:
+    def __init__(
+        self,
+        horizons: Sequence[int],
+        session_gap_bars: float,
+        covariates: Sequence[str] = DEFAULT_COVARIATES,
+    ) -> None:
         self._horizons = np.array(horizons)
+        self._covariates = Covariates(covariates)
         self._session_gap_bars = session_gap_bars
         self._row_of: dict[tuple[str, str], int] = {}
         self._row_of_name: dict[str, int] = {}
         self.names: list[str] = []  # the id of each series, by row
         self.intervals: list[str] = []  # by row
+        self._starts: list[RenameFound] = []
+        self.splits: list[SplitFound] = []  # that prices were not adjusted for, since the start
         self._group_of: dict[str, int] = {}
         self._group_sizes: dict[int, int] = {}
         self._columns = SeriesColumns()
@@ -101,6 +116,11 @@ class Panel:
     def rows_of_bars(self, bars: Sequence[Bar]) -> list[int]:
         """The row of each bar's series, −1 where it was never seen."""
         return [self._row_of.get((bar.symbol, bar.interval), -1) for bar in bars]
+
+    @property
+    def missing_covariates(self) -> list[str]:
+        """Those of which no bar came so far."""
+        return self._covariates.missing()
 
     def ends_ns(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
         """When the newest bar of each row [n] ended."""
@@ -138,18 +158,23 @@ class Panel:
         kept = [place for place, bar in enumerate(bars) if 0.0 < bar.close < math.inf]
         if not kept:
             return None
+        fresh: list[int] = []
         if min(found) < 0:
             for place in kept:
                 if found[place] < 0:
                     found[place] = self._register(bars[place].symbol, bars[place].interval)
+                    fresh.append(place)
         kept.sort(key=found.__getitem__)
         index = np.array([found[place] for place in kept], np.intp)
         if len(set(index.tolist())) < len(index):
             raise InvalidInput("two bars of one series close at one instant: give each its own instant")
         usable, rows = [bars[place] for place in kept], as_rows(index)
-        age, starts_ns, ends_ns, volume, moves, ranges = self._read(usable, rows, index)
+        self._undo_splits(usable, rows, index)
+        if fresh and len(fresh) < len(self):
+            self._note_predecessors([bars[place] for place in fresh], index)
+        age, starts_ns, ends_ns, volume, moves, ranges, withins = self._read(usable, rows, index)
         known = factors(index, starts_ns, ends_ns) if factors is not None else None
-        measured = self._measure(rows, index, age, moves, ranges, known)
+        measured = self._measure(rows, index, age, moves, ranges, withins, known)
         return BarBatch(
             rows=rows,
             index=index,
@@ -160,20 +185,59 @@ class Panel:
             end_ns=ends_ns,
             group=self._columns["group"][rows].copy(),
             volume=volume,
+            covariates=self._covariates.read(index, ends_ns, self._columns["log_close"]),
         )
 
+    def _undo_splits(self, bars: list[Bar], rows: Rows, index: NDArray[np.intp]) -> None:
+        """Restate the last close of a series whose prices are not adjusted for a split that comes with its new bar.
+
+        Within a day prices are not looked at: a session's first return counts from its own open.
+        """
+        columns, age = self._columns, self._columns["num_bars"][rows]
+        found = find_splits(bars, columns["log_close"][rows], columns["usual_var"][rows], age)
+        for place, log_ratio in found:
+            if columns["gap_ns"][index[place]] != _NO_LENGTH:
+                continue
+            columns["log_close"][index[place]] -= log_ratio
+            if len(self.splits) < MAX_LISTED:
+                self.splits.append(split_of(bars[place], log_ratio))
+
+    def _note_predecessors(self, first_bars: list[Bar], index: NDArray[np.intp]) -> None:
+        """Note series without a bar now, at whose last price another begins; bars of a day or longer alone."""
+        columns, num = self._columns, len(self)
+        absent = np.ones(num, np.bool_)
+        absent[index] = False
+        for bar in first_bars:
+            row = self._row_of[bar.symbol, bar.interval]
+            if columns["gap_ns"][row] != _NO_LENGTH or len(self._starts) >= MAX_LISTED:
+                continue
+            same = columns["group"][:num] == columns["group"][row]
+            ends_ns: NDArray[np.int64] = columns["end_ns"][:num]
+            last, usual_variance = columns["log_close"][:num], columns["usual_var"][:num]
+            old = find_predecessor(bar, ends_ns, last, usual_variance, absent & same)
+            if old >= 0:
+                symbol, end_ns = list(self._row_of)[old][0], int(columns["end_ns"][old])
+                self._starts.append(RenameFound(symbol, bar.symbol, bar.interval, old, end_ns, bar.end_ns))
+
+    @property
+    def renames(self) -> list[RenameFound]:
+        """Series that ended where another began, as far as they have not come again."""
+        ends_ns = self._columns["end_ns"]
+        return [one for one in self._starts if int(ends_ns[one.old_row]) == one.old_end_ns]
+
     def _read(self, bars: list[Bar], rows: Rows, index: NDArray[np.intp]) -> tuple[NDArray[Any], ...]:
-        """Ages, starts and ends in nanoseconds, volumes, moves and ranges [n] of bars ordered by row."""
+        """Ages, starts and ends in nanoseconds, volumes, moves, ranges, and those within the bar alone, [n] of bars
+        ordered by row."""
         columns, n = self._columns, len(bars)
         if compiled.core is not None:
             age, starts_ns, ends_ns = (np.empty(n, np.int64) for _ in range(3))
-            volume, moves, ranges = (np.empty(n) for _ in range(3))
+            volume, moves, ranges, withins = (np.empty(n) for _ in range(4))
             names = ("num_bars", "gap_ns", "end_ns", "log_close")
             compiled.core.read_bars(
-                bars, index, starts_ns, ends_ns, volume, moves, ranges, age, *(columns[name] for name in names),
-                _NO_LENGTH,
+                bars, index, starts_ns, ends_ns, volume, moves, ranges, withins, age,
+                *(columns[name] for name in names), _NO_LENGTH,
             )  # fmt: skip
-            return age, starts_ns, ends_ns, volume, moves, ranges
+            return age, starts_ns, ends_ns, volume, moves, ranges, withins
         field = dict(zip(_FIELDS, zip(*map(msgspec.structs.astuple, bars), strict=True), strict=True))
         prices = np.array([field["open"], field["high"], field["low"], field["close"]], np.float64)
         known = (prices > 0.0) & np.isfinite(prices)
@@ -185,11 +249,13 @@ class Panel:
         last = columns["log_close"][rows]
         fresh = np.isnan(last) | ((gap_ns != _NO_LENGTH) & (starts_ns - columns["end_ns"][rows] > gap_ns))
         before = np.where(fresh, logs[0], last)
-        ranges = np.maximum(logs.max(axis=0), before) - np.minimum(logs.min(axis=0), before)
+        top, bottom = logs.max(axis=0), logs.min(axis=0)
+        ranges = np.maximum(top, before) - np.minimum(bottom, before)
         columns["end_ns"][rows] = ends_ns
         columns["log_close"][rows] = logs[3]
-        ranges = np.where(logs[1] > logs[2], ranges, 0.0)
-        return age, starts_ns, ends_ns, volume, logs[3] - before, ranges
+        has_range = logs[1] > logs[2]
+        ranges, withins = np.where(has_range, ranges, 0.0), np.where(has_range, top - bottom, 0.0)
+        return age, starts_ns, ends_ns, volume, logs[3] - before, ranges, withins
 
     def _measure(
         self,
@@ -198,15 +264,16 @@ class Panel:
         age: NDArray[np.int64],
         moves: Array,
         ranges: Array,
+        withins: Array,
         factors: tuple[Array, Array] | None,
     ) -> dict[str, Array]:
         """The fields of a batch that follow from these moves and ranges."""
         columns = self._columns
         uncut = moves
         if factors is not None:
-            moves, ranges = moves / factors[0], ranges / factors[1]
+            moves, ranges, withins = moves / factors[0], ranges / factors[1], withins / factors[1]
         if compiled.core is not None:
-            return self._measure_compiled(compiled.core, index, age, moves, ranges, uncut)
+            return self._measure_compiled(compiled.core, index, age, moves, ranges, withins, uncut)
         usual_var = columns["usual_var"][rows]
         size = np.maximum(np.abs(moves), math.sqrt(_PARKINSON) * ranges)
         usual = np.maximum(np.where(age > 0, np.sqrt(usual_var), size), SIGMA_FLOOR)
@@ -219,6 +286,8 @@ class Panel:
         columns["usual_var"][rows] = usual_var + gain * (returns * returns - usual_var)
         variance = np.where(ranges > 0.0, _PARKINSON * ranges * ranges, returns * returns)
         variance = np.minimum(np.maximum(variance, 0.01 * usual * usual), limit * limit)
+        within = np.where(withins > 0.0, _PARKINSON * withins * withins, variance)
+        within = np.minimum(np.maximum(within, 0.01 * usual * usual), limit * limit)
         path = columns["path"][rows] + uncut
         columns["path"][rows] = path
         paths, longest = columns["paths"], int(self._horizons[-1])
@@ -229,6 +298,7 @@ class Panel:
             "returns": returns,
             "variance": variance,
             "log_variance": exact.log(variance),
+            "within_log_variance": exact.log(within),
             "usual": usual,
             "outcomes": np.where(age[:, None] >= self._horizons, away, np.nan),
         }
@@ -240,14 +310,15 @@ class Panel:
         age: NDArray[np.int64],
         moves: Array,
         ranges: Array,
+        withins: Array,
         uncut: Array,
     ) -> dict[str, Array]:
         columns, n = self._columns, len(index)
-        names = ("returns", "variance", "log_variance", "usual")
+        names = ("returns", "variance", "log_variance", "within_log_variance", "usual")
         measured: dict[str, Array] = {name: np.empty(n) for name in names}
         measured["outcomes"] = np.empty((n, len(self._horizons)))
         core.measure(
-            moves, ranges, uncut, index, age, self._horizons, columns["usual_var"], columns["num_bars"],
+            moves, ranges, withins, uncut, index, age, self._horizons, columns["usual_var"], columns["num_bars"],
             columns["path"], columns["paths"], *measured.values(), _TICK, SIGMA_FLOOR, _OUTLIER_MIN_BARS,
             _OUTLIER_RATIO, _PARKINSON, _USUAL_GAIN, _UNCHANGED_GAIN,
         )  # fmt: skip
@@ -258,6 +329,7 @@ class Panel:
             return self._row_of[symbol, interval]
         row, name = len(self._row_of), series_id(symbol, interval)
         self._row_of[symbol, interval] = self._row_of_name[name] = row
+        self._covariates.register(name, row)
         self.names.append(name)
         self.intervals.append(interval)
         self._columns.grow(row + 1)
@@ -272,7 +344,11 @@ class Panel:
         return group
 
     def state(self) -> dict[str, Any]:
-        return {"series": [list(name) for name in self._row_of], "columns": self._columns.state()}
+        return {
+            "series": [list(name) for name in self._row_of],
+            "columns": self._columns.state(),
+            "covariates": self._covariates.state(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         self._columns.restore(state["columns"])
@@ -280,6 +356,7 @@ class Panel:
         if len(self._row_of) > self._columns.num_rows:
             raise IntegrityError("saved forecasting state names more series than it holds: start again")
         self._row_of_name = {series_id(*name): row for name, row in self._row_of.items()}
+        self._covariates.restore(state["covariates"], self._row_of_name)
         self.names = list(self._row_of_name)
         self.intervals = [interval for _, interval in self._row_of]
         self._group_of, self._group_sizes = {}, {}

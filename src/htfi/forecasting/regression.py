@@ -116,8 +116,9 @@ _POOLED_NOISE_VAR, _POOLED_NOISE_BARS = 0.5, 20.0
 _RENEWAL_BARS = 5.0
 
 _SHAPE_HALF_LIFE_BARS = 3000.0  # the size follows the market, the shape hardly changes
-_SIZE_BARS = 500.0
-_SIZE_PRIOR_BARS = 50.0
+_SIZE_BARS = 250.0
+_MIN_SIZE_SPANS = 46.0  # outcomes that do not overlap, of a longer horizon
+_SIZE_PRIOR_BARS = 100.0
 _BIN, _NUM_SIDE = 0.05, 240  # sizes: bins reach to twelve of them
 _GAUSSIAN_SIZES = 1.2533141373155003  # standard deviations of a Gaussian in its mean absolute values
 _SHAPE_PRIOR_BARS = 50.0
@@ -198,13 +199,15 @@ class PooledRegression:
 class PooledShape:
     """The distribution of outcomes in units of scale and size, counted over all series of a group.
 
-    A series' size is the mean |outcome| / scale of its last 500 bars, drawn to the group's. The median is the group's
-    as well, as far as its outcomes can be distinguished from luck: what is common to all series is seldom read off one.
+    A series' size is the mean |outcome| / scale of its last 250 bars, or 46 spans of a longer horizon, drawn to the
+    group's. The median is the group's as well, as far as its outcomes can be distinguished from luck: what is common to
+    all series is seldom read off one.
     """
 
     def __init__(self, config: ForecastConfig) -> None:
         self._levels = np.array(config.levels)
         self._horizons = np.array(config.horizons)
+        self._size_bars = np.maximum(_SIZE_BARS, _MIN_SIZE_SPANS * self._horizons)
         longest, num = config.horizons[-1], len(config.horizons)
         self._series = SeriesColumns()
         self._series.declare("raw", np.full((num, longest), np.nan))
@@ -253,7 +256,7 @@ class PooledShape:
             core.count_outcomes(
                 bars.index, bars.age, bars.group, bars.outcomes, scale, self._horizons, series["raw"],
                 series["sized"], series["size"], series["num"], groups["counts"], groups["sizes"], groups["num"],
-                groups["bars"], groups["owed_bars"], group, num, seen, _BIN, _SIZE_BARS, _SIZE_PRIOR_BARS,
+                groups["bars"], groups["owed_bars"], group, num, seen, _BIN, self._size_bars, _SIZE_PRIOR_BARS,
                 _SHAPE_HALF_LIFE_BARS,
             )  # fmt: skip
 
@@ -268,10 +271,10 @@ class PooledShape:
         places = np.rint(np.minimum(np.maximum(np.where(known, places, 0.0), -reach), reach) / _BIN)
         size = np.minimum(np.where(known, size, 0.0), reach)
         num = series["num"][bars.rows]
-        gain = 1.0 / np.minimum(num + 1.0, _SIZE_BARS)
+        gain = 1.0 / np.minimum(num + 1.0, self._size_bars)
         away = np.where(known, size - series["size"][bars.rows], 0.0)
         series["size"][bars.rows] += gain * away
-        series["num"][bars.rows] = np.minimum(num + known, _SIZE_BARS)
+        series["num"][bars.rows] = np.minimum(num + known, self._size_bars)
         for group, num_of_group in num_series.items():
             of_group = bars.group == group
             self._count(

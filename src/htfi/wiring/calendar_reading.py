@@ -49,7 +49,6 @@ class OpenedCalendar:
 
     calendar: Calendar = field(default_factory=Calendar)
     readings: list[CalendarReading] = field(default_factory=list[CalendarReading])
-    num_announced: int = 0  # announcements that a file states as such
     by_rule: tuple[ScheduledEvent, ...] = ()
 
 
@@ -111,9 +110,7 @@ def _opened(
     known = {(one.kind, one.subject, one.at_ns) for one in announced}
     further = [one for one in announcements_of(stated) if (one.kind, one.subject, one.at_ns) not in known]
     releases = sorted([*announced, *further], key=lambda one: (one.at_ns, one.id))
-    opened = OpenedCalendar(
-        Calendar(tuple(releases), digest, tuple(events)), readings, len(announced), tuple(by_rule)
-    )
+    opened = OpenedCalendar(Calendar(tuple(releases), digest, tuple(events)), readings, tuple(by_rule))
     _last[:] = [(key, opened)]
     return opened
 

@@ -27,7 +27,7 @@ from htfi.domain.order_limits import OrderLimits
 from htfi.domain.settings import check_keys, check_values
 from htfi.execution.algorithms.config import AlgorithmConfig
 from htfi.execution.config import TradingConfig
-from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.config import DEFAULT_COVARIATES, ForecastConfig
 from htfi.governance.config import PolicyConfig, RecordConfig
 from htfi.market.config import MarketConfig
 from htfi.narrative.config import (
@@ -223,6 +223,10 @@ def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes
         shaping[table] |= {key: constant(table, key) for key in keys}
     shaping["narrative"]["calendar"] = ""  # nor where a calendar lies: its digest stands in the decisions
     shaping["forecasting"]["foundation"] = ""  # its version, a digest of the model, stands in the decisions
+    if (
+        settings.forecasting.covariates == DEFAULT_COVARIATES
+    ):  # left out, so that digests of earlier runs hold
+        del shaping["forecasting"]["covariates"]
     shaping["models"] = {"engine": settings.models.engine, "precision": settings.models.precision}
     del shaping["encoding"]["threads"]
     if settings.encoding.model != "none":  # decisions name the encoder by its digest

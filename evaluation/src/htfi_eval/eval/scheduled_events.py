@@ -71,7 +71,7 @@ def own_currencies(symbol: str) -> tuple[str, ...]:
 
 
 def earnings_events(data: Path) -> list[ScheduledEvent]:
-    """Companies' results 2012-07 to 2017, each a minute or hours after the close or before the open it is told by."""
+    """Companies' results 2012-07 to 2017, at their usual times after the close or before the open."""
     rows = read_rows(data / EARNINGS)
     times_ns = rows["published_at"].astype("datetime64[ms]").astype(np.int64) * NS_PER_MS
     return [

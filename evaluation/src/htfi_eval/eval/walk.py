@@ -153,7 +153,7 @@ class _SeriesOrder:
     """A second panel, and the order of its series: that of their first bars."""
 
     def __init__(self, num_series: int, config: ForecastConfig) -> None:
-        self.panel = Panel(config.horizons, SESSION_GAP_BARS)
+        self.panel = Panel(config.horizons, SESSION_GAP_BARS, config.covariates)
         self._row = np.full(num_series, -1)
         self._num = 0
 

@@ -21,6 +21,7 @@ CURRENCIES = {
     "XASX": "AUD", "XTSE": "CAD", "XSWX": "CHF", "XSES": "SGD", "XKRX": "KRW", "XSHG": "CNY", "XNZE": "NZD",
     "XSTO": "SEK", "XOSL": "NOK", "XCSE": "DKK", "BVMF": "BRL", "XJSE": "ZAR", "XBOM": "INR", "XMEX": "MXN",
 }  # fmt: skip
+_CLOSED_AT_MOST = timedelta(days=10)  # at a stretch
 
 
 def library_version() -> str:
@@ -72,11 +73,14 @@ def _calendar(exchange: str, first: date, last: date) -> Any:
     library: Any = import_module("exchange_calendars")  # whose types are not complete
     failure: type[Exception] = import_module("exchange_calendars.errors").CalendarError
     try:
-        calendar = library.get_calendar(exchange)
-        least, most = calendar.bound_min(), calendar.bound_max()
-        start = first if least is None else max(first, least.date())
-        end = last if most is None else min(last, most.date())
-        return library.get_calendar(exchange, start=start.isoformat(), end=end.isoformat())
+        try:
+            return library.get_calendar(exchange, start=first.isoformat(), end=last.isoformat())
+        except ValueError:  # it knows fewer years: those
+            calendar = library.get_calendar(exchange)
+            least, most = calendar.bound_min(), calendar.bound_max()
+            start = first if least is None else max(first, least.date())
+            end = last if most is None else min(last, most.date())
+            return library.get_calendar(exchange, start=start.isoformat(), end=end.isoformat())
     except (failure, ValueError) as error:
         raise InvalidInput(
             f"exchange '{exchange}': no calendar of it is known: write its MIC, such as XNYS "
@@ -97,12 +101,15 @@ def exchange_events(exchange: str, first: date, last: date) -> tuple[ScheduledEv
     calendar = _calendar(exchange, first, last)
     zone, currency = ZoneInfo(str(calendar.tz)), CURRENCIES.get(exchange, "")
     sessions = _sessions(exchange, first, last)
-    sudden = {moment.date() for moment in calendar.adhoc_holidays}
+    sudden = {_date(moment) for moment in calendar.adhoc_holidays}
     closes_early: list[tuple[Any, list[Any]]] = calendar.special_closes_adhoc
-    sudden_closes = {moment.date() for _, moments in closes_early for moment in moments}
+    sudden_closes = {_date(moment) for _, moments in closes_early for moment in moments}
     made: list[ScheduledEvent] = []
-    day = calendar.first_session.date()
-    end = calendar.last_session.date()
+    day, end = calendar.first_session.date(), calendar.last_session.date()
+    if day - first <= _CLOSED_AT_MOST:  # the library knows from then on: it begins or ends with days off
+        day = first
+    if last - end <= _CLOSED_AT_MOST:
+        end = last
     while day <= end:
         if day.weekday() < 5 and day not in sessions:
             made.append(_closed(exchange, day, currency, zone, is_sudden=day in sudden))
@@ -122,6 +129,11 @@ def exchange_events(exchange: str, first: date, last: date) -> tuple[ScheduledEv
         )
     made += expiries(exchange, zone, currency, first, last, lambda one: one in sessions)
     return tuple(sorted(made, key=lambda event: (event.time_ns, event.kind)))
+
+
+def _date(moment: object) -> date:
+    """The day of what the library gives: times of pandas or numpy, or texts, as each exchange's part has them."""
+    return date.fromisoformat(str(moment)[:10])
 
 
 def _closed(exchange: str, day: date, currency: str, zone: ZoneInfo, *, is_sudden: bool) -> ScheduledEvent:

@@ -15,6 +15,7 @@ from htfi.apps.display.tables import hanging_lines, has_width
 from htfi.domain.counts import counted
 from htfi.domain.decision import Regime, Rung
 from htfi.domain.generation import SpeculationStats
+from htfi.forecasting.config import DEFAULT_COVARIATES
 from htfi.forecasting.kinds import KindChoice
 from htfi.forecasting.scores import ScoreRow, beside_best
 from htfi.forecasting.track_record import TrackRecordRow
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from htfi.wiring.run import OpenRun
 
 BASELINE = "random_walk"
+_READS_COVARIATES = "market_har"
 _INDENT, _MIN_NAME = 12, 20
 _GROUP_WIDTH, _NARROW_GROUP_WIDTH = 28, 17
 _MAX_RETURNING = 3
@@ -67,6 +69,8 @@ class RunTotals:
     refused: Sequence[str] = ()  # a line on each source whose every row was quarantined
     choices: Sequence[KindChoice] = ()  # of experts, by kind of series
     returning: Sequence[str] = ()  # series that return to a level
+    covariates: Sequence[str] = ()  # series that inform the volatility of the others
+    missing_covariates: Sequence[str] = ()  # those that the settings name and the run has not
     orders: str = ""  # orders, fills and the result of a run that trades
 
 
@@ -80,8 +84,11 @@ def print_summary(
     """Print the summary of a run that has ended; `outputs` are the files worth naming, `nodes` its last counters."""
     recorder, preparing = run.loop.recorder, run.loop.components.prepared
     governed = run.loop.components.governance
+    forecaster = run.loop.components.forecaster
+    named = forecaster.covariates if _READS_COVARIATES in forecaster.models else ()
+    missing = [name for name in forecaster.missing_covariates if name in named]
     totals = RunTotals(
-        scores=run.loop.components.forecaster.scores(),
+        scores=forecaster.scores(),
         num_events=run.loop.num_events,
         num_decisions=recorder.num_decided,
         num_resumed=run.num_resumed,
@@ -93,9 +100,9 @@ def print_summary(
         outputs=outputs,
         speculation=run.loop.components.views.speculation_stats,
         nodes=nodes,
-        narrators=run.loop.components.forecaster.track_records(),
-        choices=run.loop.components.forecaster.choices,
-        returning=run.loop.components.forecaster.returning,
+        narrators=forecaster.track_records(),
+        choices=forecaster.choices,
+        returning=forecaster.returning,
         num_deepened=recorder.num_amended - preparing.num_verified if nodes is None else 0,
         prepared=preparing.prefetcher.stats,
         num_verified=preparing.num_verified,
@@ -110,6 +117,8 @@ def print_summary(
         bundle=bundle_words(governed.state_now) if governed.is_governed else "",
         held=held_words(governed.state_now),
         refused=run.rejected_sources(),
+        covariates=[name for name in named if name not in missing],
+        missing_covariates=missing if named != DEFAULT_COVARIATES else [],
         orders="" if run.orders is None else summary_line(run.orders.accounts()),
     )
     for line in summary(totals, console.width, wraps=console.is_terminal or has_width()):
@@ -299,6 +308,16 @@ def _approval_line(asked: Mapping[CheckpointPhase, int]) -> str:
     return line + ("; answer with htfi approvals, then run the same command again" if num_open else "")
 
 
+def _covariate_lines(totals: RunTotals) -> list[tuple[str, str]]:
+    lines: list[str] = []
+    if totals.covariates:
+        lines.append(f"{', '.join(map(printable, totals.covariates))} in the volatility of the others")
+    if totals.missing_covariates:
+        names = ", ".join(map(printable, totals.missing_covariates))
+        lines.append(f"no bar of {names}, which forecasting.covariates names")
+    return [("covariates", "; ".join(lines))] if lines else []
+
+
 def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     num_here = totals.num_decisions - totals.num_resumed
     rate = num_here / totals.elapsed_s if totals.elapsed_s > 0 else 0.0
@@ -326,6 +345,7 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
             facts.append(("", "the entropy-aware rule changes the distribution of these answers"))
         if stats.alarm:
             facts.append(("", stats.alarm))
+    facts += _covariate_lines(totals)
     facts += _track_record_lines(totals)
     if totals.num_answers or totals.suppressed:
         facts.append(("answered", _answer_line(totals)))

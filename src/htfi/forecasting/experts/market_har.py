@@ -1,7 +1,4 @@
-"""Market HAR: one regression for all series of an interval, on each series' own volatility and on the market's.
-
-`QuarterlyRecurrence` adds features of bars that stood out a quarter ago: companies report once a quarter.
-"""
+"""Market HAR: one regression for all series of an interval, on each series' own volatility and on the market's."""
 
 from typing import Any
 
@@ -12,6 +9,17 @@ from htfi.domain import portable_math as exact
 from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns, distinct, push_window, row_means
 from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.experts.quarterly_recurrence import (
+    EVENT_SIZE,
+    MAX_VOLUME_FACTOR,
+    NEAR_BARS,
+    NUM_RECURRENCE_FEATURES,
+    QUARTER_BARS,
+    RECENT_BARS,
+    WEEK_BARS,
+    WIDE_BARS,
+    QuarterlyRecurrence,
+)
 from htfi.forecasting.panel import BarBatch, Rows
 from htfi.forecasting.regression import (
     MAX_LOG_DEVIATION,
@@ -23,61 +31,6 @@ from htfi.forecasting.regression import (
 from htfi.forecasting.shapes import scale_shape
 
 Array = NDArray[np.float64]
-
-NUM_RECURRENCE_FEATURES = 5
-_QUARTERS = (63, 126, 189, 252)  # daily bars
-_QUARTER_BARS = np.array(_QUARTERS, np.int64)
-_NEAR_BARS, _WIDE_BARS = 1, 3  # bars by which a quarter's report may come early or late
-_RECENT_BARS = 40  # after a report the next is more than so far away
-_EVENT_SIZE = 1.5
-_WEEK_BARS = 5
-_MAX_VOLUME_FACTOR = 2.0
-_MEMORY_BARS = _QUARTERS[-1] + _WIDE_BARS
-
-
-class QuarterlyRecurrence:
-    """How much each series' bars stood out in the last year.
-
-    A bar stands out by how far its log variance lies above the market's, times its log volume above the
-    market's: a report moves both. Where there is no volume nothing stands out, and every feature is zero.
-    """
-
-    def __init__(self) -> None:
-        self.columns = SeriesColumns()
-        self.columns.declare("stood_out", np.zeros(_MEMORY_BARS), np.float32)
-        self.columns.declare("since_bars", 10_000, np.int64)
-
-    def features(self, bars: BarBatch, variance_above: Array, volume_above: Array) -> Array:
-        """Features [n, 5] for the next bar, these bars taken in.
-
-        `variance_above` [n] is each log variance above the market's, `volume_above` [n] each log volume above it.
-        Features: this bar, the week's mean, the same days in the last four quarters (near, wide; zero after a recent
-        event), and whether there was one lately.
-        """
-        now = np.maximum(variance_above, 0.0) * np.minimum(np.maximum(volume_above, 0.0), _MAX_VOLUME_FACTOR)
-        kept = self.columns["stood_out"][bars.rows]
-        kept = np.concatenate([kept[:, 1:], now[:, None].astype(np.float32)], axis=1)
-        self.columns["stood_out"][bars.rows] = kept
-        since = np.where(now > _EVENT_SIZE, 0, self.columns["since_bars"][bars.rows] + 1)
-        self.columns["since_bars"][bars.rows] = since
-        lately = since < _RECENT_BARS
-        due = np.where(
-            lately[:, None],
-            0.0,
-            np.stack([_near_quarters(kept, _NEAR_BARS), _near_quarters(kept, _WIDE_BARS)], axis=1),
-        )
-        week = kept[:, -_WEEK_BARS:].astype(np.float64).mean(axis=1)
-        return np.concatenate([now[:, None], week[:, None], due, lately[:, None].astype(np.float64)], axis=1)
-
-
-def _near_quarters(kept: NDArray[np.float32], reach: int) -> Array:
-    """The sum [n] over quarters of the largest value near the day: the next bar is `quarter` bars later."""
-    total = np.zeros(len(kept))
-    for quarter in _QUARTERS:
-        last = kept.shape[1] - quarter  # the newest bar, kept last, is one before the next
-        total += kept[:, max(last - reach, 0) : last + reach + 1].max(axis=1)
-    return total
-
 
 _WEEK, _MONTH = 5, 22
 _LEVEL_GAIN = 0.005
@@ -91,37 +44,55 @@ _RECENT_NS = (
 # of the week; the market's day, week, month of log variance, day, week and month of returns; recurrence.
 _OWN_PRIOR = [0.0, 0.2, 0.25, 0.4, -0.05, -0.1, 0.1, -0.1]
 _MARKET_PRIOR = [0.1, 0.15, -0.15, -0.1, -0.1, -0.05]
-_PRIOR = np.array([*_OWN_PRIOR, *_MARKET_PRIOR, *[0.0] * NUM_RECURRENCE_FEATURES])
+# Within the bar, today and of the week; the common move; then 0.1 for each covariate.
+_PRIOR = np.array([*_OWN_PRIOR, *_MARKET_PRIOR, *[0.0] * NUM_RECURRENCE_FEATURES, 0.0, 0.0, 0.0])
+_COVARIATE_PRIOR = 0.1
 _MARKET = slice(len(_OWN_PRIOR), len(_OWN_PRIOR) + len(_MARKET_PRIOR))
 _NUM_MARKET_FEATURES = len(_MARKET_PRIOR) + 1  # and its volume
 _RECURRING = slice(_MARKET.stop, _MARKET.stop + NUM_RECURRENCE_FEATURES)
+_WITHIN = slice(_RECURRING.stop, _RECURRING.stop + 2)
+COMMON = _WITHIN.stop
+_COVARIATES = slice(COMMON + 1, None)
+_SHOCK = 3  # its place in what a series tells
+_LOADING_GAIN = 0.01
+_COMMON_VARIANCE = 0.3  # of the common move in usual deviations, until it is known
+_MIN_COMMON_VARIANCE = 1e-12
 
 
 class MarketHarExpert:
     """For each horizon h: mean variance over h bars, in logs, about the series' slow level, on its own log variance,
-    standardised returns and volume, and on the mean of all series' of its interval. One fit for them all: what one
-    history is too short, many together are long enough (Bollerslev, Hood, Huss and Pedersen 2018, "Risk Everywhere").
+    standardised returns and volume, on the mean of all series' of its interval, on the size of their common move and
+    on the run's covariates. One fit for them all: what one history is too short, many together are long enough
+    (Bollerslev, Hood, Huss and Pedersen 2018, "Risk Everywhere").
+
+    The range within the bar enters beside that which spans the close before: they differ by what moved overnight.
+    The common move is the first principal component of standardised returns, its loadings learnt bar by bar (Oja
+    1982): all series' ranges may be wide while their returns cancel, and then the next day is calmer.
 
     Distributions have the shape that standardised returns of all of them had, median included, at each one's size. A
     forecast so depends on which other series run: they are recorded inputs like any other.
     """
 
     name = "market_har"
-    version = "1"
+    version = "2"
 
     def __init__(self, config: ForecastConfig) -> None:
         self._horizons, self._longest = np.array(config.horizons), config.horizons[-1]
         self._root_h = np.sqrt(self._horizons)
-        self._fit = PooledRegression(config.horizons, _PRIOR)
+        self._prior = np.concatenate([_PRIOR, np.full(len(config.covariates), _COVARIATE_PRIOR)])
+        self._fit = PooledRegression(config.horizons, self._prior)
         self._shape = PooledShape(config)
         self._recurrence = QuarterlyRecurrence()
-        num = len(_PRIOR)
+        num = len(self._prior)
         self._columns = SeriesColumns()
         self._columns.declare("log_var", np.zeros(_MONTH))
         self._columns.declare("shock", np.zeros(_MONTH))
         self._columns.declare("loud", np.zeros(_WEEK))
         self._columns.declare("var", np.zeros(self._longest))
         self._columns.declare("level", 0.0)
+        self._columns.declare("within", np.zeros(_WEEK))
+        self._columns.declare("within_level", 0.0)
+        self._columns.declare("loading", 1.0)  # on the common move
         self._columns.declare("volume", np.nan)
         self._columns.declare("levels", np.zeros(self._longest))
         self._columns.declare("regressors", np.zeros((self._longest, num)))
@@ -131,6 +102,8 @@ class MarketHarExpert:
         self._columns.declare("group", -1, np.int64)
         self._columns.declare("is_grown", 0, np.int64)
         self._columns.declare("scale", np.full(len(self._horizons), np.nan))
+        self._common = SeriesColumns()  # a row for each group
+        self._common.declare("variance", _COMMON_VARIANCE)
 
     def grow(self, num_series: int) -> None:
         self._columns.grow(num_series)
@@ -149,10 +122,7 @@ class MarketHarExpert:
         columns["group"][rows] = bars.group
         columns["is_grown"][rows] = age >= _MONTH - 1  # short histories do not count to the market
         regressors = self._own_features(bars, level)
-        market = np.zeros((len(age), _NUM_MARKET_FEATURES))
-        for group in distinct(bars.group):
-            market[bars.group == group] = self._market_features(group, bars)
-        regressors[:, _MARKET] = market[:, :-1]
+        market = self._read_market(bars, regressors)
         above = columns["told"][rows] - market
         regressors[:, _RECURRING] = self._recurrence.features(bars, above[:, 0], above[:, -1])
         columns["newest"][rows] = regressors
@@ -165,25 +135,24 @@ class MarketHarExpert:
         columns["end_ns"][index] = bars.end_ns
         columns["group"][index] = bars.group
         columns["is_grown"][index] = age >= _MONTH - 1
-        x, market = np.zeros((n, len(_PRIOR))), np.zeros((n, _NUM_MARKET_FEATURES))
+        x = np.zeros((n, len(self._prior)))
         core.read_own(
-            index, age, bars.log_variance, bars.returns, bars.usual, bars.volume, columns["level"], columns["log_var"],
-            columns["shock"], columns["loud"], columns["volume"], columns["told"], x, _WEEK, _LEVEL_GAIN, _VOLUME_GAIN,
-            _MAX_LOG_VOLUME, MAX_LOG_DEVIATION,
+            index, age, bars.log_variance, bars.within_log_variance, bars.returns, bars.usual, bars.volume,
+            columns["level"], columns["log_var"], columns["shock"], columns["loud"], columns["volume"],
+            columns["within_level"], columns["within"], columns["told"], x, _WITHIN.start, _WEEK, _LEVEL_GAIN,
+            _VOLUME_GAIN, _MAX_LOG_VOLUME, MAX_LOG_DEVIATION,
         )  # fmt: skip
-        for group in distinct(bars.group):
-            market[bars.group == group] = self._market_features(group, bars)
-        x[:, _MARKET] = market[:, :-1]
+        market = self._read_market(bars, x)
         recurrence = self._recurrence.columns
         core.read_recurrence(
-            index, columns["told"][index] - market, recurrence["stood_out"], recurrence["since_bars"], _QUARTER_BARS, x,
-            _RECURRING.start, _NEAR_BARS, _WIDE_BARS, _WEEK_BARS, _RECENT_BARS, _EVENT_SIZE, _MAX_VOLUME_FACTOR,
+            index, columns["told"][index] - market, recurrence["stood_out"], recurrence["since_bars"], QUARTER_BARS, x,
+            _RECURRING.start, NEAR_BARS, WIDE_BARS, WEEK_BARS, RECENT_BARS, EVENT_SIZE, MAX_VOLUME_FACTOR,
         )  # fmt: skip
         columns["newest"][index] = x
         self._fit.columns.grow(int(bars.group.max()) + 1)
         fit = [self._fit.columns[name] for name in ("beta", "squares", "num")]
         core.scale_market(
-            index, age, bars.group, x, *fit, columns["level"], self._root_h, columns["scale"], np.empty(len(_PRIOR)),
+            index, age, bars.group, x, *fit, columns["level"], self._root_h, columns["scale"], np.empty(x.shape[1]),
             _MONTH, MAX_LOG_DEVIATION,
         )  # fmt: skip
 
@@ -202,7 +171,7 @@ class MarketHarExpert:
         logs = push_window(columns["log_var"], rows, bars.log_variance)
         shocks = push_window(columns["shock"], rows, bars.returns / bars.usual)
         louds = push_window(columns["loud"], rows, self._volume_deviation(bars))
-        x = np.zeros((len(level), len(_PRIOR)))
+        x = np.zeros((len(level), len(self._prior)))
         x[:, 0] = 1.0
         x[:, 1] = bars.log_variance - level
         x[:, 2] = row_means(logs[:, -_WEEK:]) - level
@@ -211,6 +180,11 @@ class MarketHarExpert:
         x[:, 5] = row_means(shocks)
         x[:, 6] = louds[:, -1]
         x[:, 7] = row_means(louds)
+        within, inner = columns["within_level"][rows], bars.within_log_variance
+        within = within + np.maximum(1.0 / (bars.age + 1.0), _LEVEL_GAIN) * (inner - within)
+        columns["within_level"][rows] = within
+        week = row_means(push_window(columns["within"], rows, inner))
+        x[:, _WITHIN] = np.stack([inner - within, week - within], axis=1)
         x = clamp_logs(x)
         inputs = [x[:, 1], x[:, 2], x[:, 3], shocks[:, -1], x[:, 4], x[:, 5], x[:, 6]]
         columns["told"][rows] = clamp_logs(np.stack(inputs, axis=1))
@@ -229,19 +203,54 @@ class MarketHarExpert:
         )
         return np.minimum(np.maximum(away, -_MAX_LOG_VOLUME), _MAX_LOG_VOLUME)
 
-    def _market_features(self, group: int, bars: BarBatch) -> Array:
+    def _read_market(self, bars: BarBatch, x: Array) -> Array:
+        """The mean features [n, F] of the series of each bar's group, which go into x [n, K] with their common move and
+        the covariates."""
+        market = np.zeros((len(x), _NUM_MARKET_FEATURES))
+        self._common.grow(int(bars.group.max()) + 1)
+        for group in distinct(bars.group):
+            of_group = bars.group == group
+            after_ns = int(bars.end_ns[of_group].max()) - _RECENT_NS
+            market[of_group] = self._market_features(group, after_ns)
+            self._read_common_move(group, after_ns, bars, x)
+        x[:, _MARKET] = market[:, :-1]
+        x[:, _COVARIATES] = clamp_logs(bars.covariates)
+        return market
+
+    def _read_common_move(self, group: int, after_ns: int, bars: BarBatch, x: Array) -> None:
+        """The size of the group's common move, in usual deviations, into x [n, K]; then its loadings learn."""
+        columns, variances = self._columns, self._common["variance"]
+        if compiled.core is not None:
+            names = ("group", "is_grown", "end_ns", "told", "loading")
+            compiled.core.read_common_move(
+                group, after_ns, *(columns[name] for name in names), variances, bars.index, bars.group, x, COMMON,
+                _SHOCK, _MIN_MARKET_SERIES, _LOADING_GAIN, _MIN_COMMON_VARIANCE,
+            )  # fmt: skip
+            return
+        among = (columns["group"] == group) & (columns["is_grown"] > 0) & (columns["end_ns"] > after_ns)
+        if int(among.sum()) < _MIN_MARKET_SERIES:
+            return
+        loadings = columns["loading"][among]
+        parts = np.stack([loadings * columns["told"][among, _SHOCK], np.abs(loadings)], axis=1)
+        moved, total = parts.sum(axis=0).tolist()
+        move = moved / max(total, _MIN_COMMON_VARIANCE)
+        variances[group] += _LOADING_GAIN * (move * move - variances[group])
+        of_group = bars.group == group
+        x[of_group, COMMON] = abs(move)
+        grown = bars.index[of_group & (columns["is_grown"][bars.index] > 0)]
+        loading = columns["loading"][grown]
+        target = columns["told"][grown, _SHOCK] * move / max(float(variances[group]), _MIN_COMMON_VARIANCE)
+        columns["loading"][grown] = loading + _LOADING_GAIN * (target - loading)
+
+    def _market_features(self, group: int, after_ns: int) -> Array:
         """The mean features of the group's series; zero where these are too few to be a market."""
         columns = self._columns
-        newest = int(bars.end_ns[bars.group == group].max())
         if compiled.core is not None:
             means = np.empty(_NUM_MARKET_FEATURES)
             names = ("group", "is_grown", "end_ns", "told")
-            num = compiled.core.mean_told(
-                group, newest - _RECENT_NS, *(columns[name] for name in names), means
-            )
+            num = compiled.core.mean_told(group, after_ns, *(columns[name] for name in names), means)
             return means if num >= _MIN_MARKET_SERIES else np.zeros(_NUM_MARKET_FEATURES)
-        recent = columns["end_ns"] > newest - _RECENT_NS
-        among = (columns["group"] == group) & (columns["is_grown"] > 0) & recent
+        among = (columns["group"] == group) & (columns["is_grown"] > 0) & (columns["end_ns"] > after_ns)
         if int(among.sum()) < _MIN_MARKET_SERIES:
             return np.zeros(_NUM_MARKET_FEATURES)
         return columns["told"][among].mean(axis=0)
@@ -253,6 +262,7 @@ class MarketHarExpert:
     def state(self) -> dict[str, Any]:
         return {
             "bars": self._columns.state(),
+            "common": self._common.state(),
             "fit": self._fit.columns.state(),
             "shape": self._shape.state(),
             "recurrence": self._recurrence.columns.state(),
@@ -260,6 +270,7 @@ class MarketHarExpert:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._columns.restore(state["bars"])
+        self._common.restore(state["common"])
         self._fit.columns.restore(state["fit"])
         self._shape.restore(state["shape"])
         self._recurrence.columns.restore(state["recurrence"])

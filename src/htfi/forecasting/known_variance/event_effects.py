@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from htfi.domain import portable_math as exact
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.columns import SeriesColumns
-from htfi.forecasting.known_variance.event_table import EventTable
+from htfi.forecasting.known_variance.event_table import ScheduledLines
 from htfi.forecasting.known_variance.priors import Priors
 from htfi.forecasting.known_variance.relations import (
     FX,
@@ -60,7 +60,7 @@ class EventEffects:
     """Log factors of events on N series, by what is scheduled: K sources, such as a currency's or a company's, of P
     kinds. What is learnt of a kind is common to its sources; which of them concern a series differs."""
 
-    def __init__(self, table: EventTable, priors: Priors, gaps: Sequence[str] = ()) -> None:
+    def __init__(self, table: ScheduledLines, priors: Priors, gaps: Sequence[str] = ()) -> None:
         """`gaps` are kinds of the series whose asset class has priors of them, numbered after those of the table."""
         self._priors, self._gaps = priors, tuple(gaps)
         self._currencies, self._symbols = (

@@ -29,7 +29,7 @@ class Closure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EventTable:
+class ScheduledLines:
     """E events in rising order of time, of K kinds; each kind is of one currency and company.
 
     Shapes: time_ns, kind, known_ns, withdrawn_ns, is_exact [E]. `withdrawn_ns` is the largest integer where a line
@@ -79,7 +79,7 @@ def kind_of(event: ScheduledEvent) -> str:
     return event.kind or f"{event.currency} {event.name}".strip()
 
 
-def tabulate(events: Sequence[ScheduledEvent]) -> EventTable:
+def tabulate(events: Sequence[ScheduledEvent]) -> ScheduledLines:
     """The events, each once, whatever their order and however often a line comes.
 
     Of lines for the same event and time, the one that was known first counts, until the last is withdrawn.
@@ -98,7 +98,7 @@ def tabulate(events: Sequence[ScheduledEvent]) -> EventTable:
     kinds = sorted({key[1:4] for key in ordered})
     place = {kind: number for number, kind in enumerate(kinds)}
     changes = {at for span in spans.values() for at in span} | {at for one in closures for at in one[2:]}
-    return EventTable(
+    return ScheduledLines(
         time_ns=np.array([key[0] for key in ordered], np.int64),
         kind=np.array([place[key[1:4]] for key in ordered], np.int64),
         known_ns=np.array([spans[key][0] for key in ordered], np.int64),

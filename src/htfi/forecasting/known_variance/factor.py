@@ -19,7 +19,7 @@ from htfi.domain.time import NS_PER_DAY, parse_duration
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.known_variance.coming_bars import ComingBars, daily_ends, is_weekend, week_slots
 from htfi.forecasting.known_variance.event_effects import BarWithEvents, EventEffects, combine
-from htfi.forecasting.known_variance.event_table import EventTable, tabulate
+from htfi.forecasting.known_variance.event_table import ScheduledLines, tabulate
 from htfi.forecasting.known_variance.priors import Priors, shipped
 from htfi.forecasting.known_variance.relations import HOME, currencies_of
 from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
@@ -84,7 +84,7 @@ class _Prepared:
     events: Array
     parts: list[_Contributions]
 
-    def serves(self, index: Rows, start_ns: Instants, end_ns: Instants, table: EventTable) -> bool:
+    def serves(self, index: Rows, start_ns: Instants, end_ns: Instants, table: ScheduledLines) -> bool:
         """Whether bars that closed are those, and no calendar line became known or was withdrawn meanwhile."""
         if len(index) != len(self.index) or not (index == self.index).all() or not len(self.starts):
             return False

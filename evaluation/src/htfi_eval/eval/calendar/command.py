@@ -1,7 +1,10 @@
 """`htfi eval calendar`: forecasts of hourly bars that hold a high-impact release, with and without the calendar."""
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.scheduled_event import ScheduledEvent
+from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.cells import ratios_by_cell, shares_by_cell
 from htfi.wiring.settings import load_settings
 from htfi_eval.commands import ProgressLine, data_option, output_options
@@ -69,9 +73,8 @@ def command(
     if quick:
         prices = prices.cut(prices.symbols[::3][:QUICK_SYMBOLS], *QUICK_SPAN)
     events = staged_events(folder)
-    plain = score_next_bars(prices, config, progress=ProgressLine("without the calendar"))
-    told = score_next_bars(prices, config, events, ProgressLine("with the calendar"))
-    evaluation = judge(prices, events, plain, told, quick=quick)
+    plain, informed = _both_walks(prices, config, events)
+    evaluation = judge(prices, events, plain, informed, quick=quick)
     vendors = {file: recognised_share(staged_events(folder, file)) for file in (FIRST_VENDOR, SECOND_VENDOR)}
     evaluation.metrics["recognised"] = min(share for share, _ in vendors.values())
     evaluation.notes += [
@@ -85,11 +88,27 @@ def command(
     write_outputs(evaluation, json_file=json_file, html_file=html_file)
 
 
+def _both_walks(
+    prices: Prices, config: ForecastConfig, events: Sequence[ScheduledEvent]
+) -> tuple[NextBarScores, NextBarScores]:
+    """Without and with the calendar, at once where there are two processors."""
+    if (os.cpu_count() or 1) < 2:
+        return _walk(prices, config), _walk(prices, config, events)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        waiting = pool.submit(_walk, prices, config), pool.submit(_walk, prices, config, events)
+        return waiting[0].result(), waiting[1].result()
+
+
+def _walk(prices: Prices, config: ForecastConfig, events: Sequence[ScheduledEvent] = ()) -> NextBarScores:
+    line = ProgressLine("with the calendar" if events else "without the calendar")
+    return score_next_bars(prices, config, events, line)
+
+
 def judge(
     prices: Prices,
     events: Sequence[ScheduledEvent],
     plain: NextBarScores,
-    told: NextBarScores,
+    informed: NextBarScores,
     *,
     quick: bool = False,
 ) -> Evaluation:
@@ -101,11 +120,11 @@ def judge(
     rows: list[dict[str, Any]] = []
     for where, chosen in _groups(prices, events).items():
         cells = np.where(chosen & since, 0, -1)
-        held = shares_by_cell(told.held90, cells, 1, 1, 0.9)
+        held = shares_by_cell(informed.held90, cells, 1, 1, 0.9)
         if not held.num[0]:
             continue
         lasting = np.where(chosen & recent, 0, -1)
-        ratio = ratios_by_cell(told.crps, plain.crps, lasting, 1, 1)
+        ratio = ratios_by_cell(informed.crps, plain.crps, lasting, 1, 1)
         rows.append(
             {
                 "bars": where,
@@ -113,9 +132,9 @@ def judge(
                 "coverage 90": float(held.share[0]),
                 "95% interval": f"{held.low[0]:.3f}–{held.high[0]:.3f}",
                 "without": _share(plain.held90, cells),
-                "below q05": _share(told.below05, cells),
-                "below q01": _share(told.below01, cells),
-                "width": _mean_ratio(told.width, plain.width, cells),
+                "below q05": _share(informed.below05, cells),
+                "below q01": _share(informed.below01, cells),
+                "width": _mean_ratio(informed.width, plain.width, cells),
                 "CRPS gain": 1.0 - float(ratio.ratio[0]),
                 "gain, 95%": f"{1.0 - ratio.high[0]:+.4f} to {1.0 - ratio.low[0]:+.4f}",
             }

@@ -1,7 +1,10 @@
 """`htfi eval returns`: the fused forecast of returns against its experts and peers, out of sample, on real data."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,7 @@ from htfi_eval.eval.returns.judging import (
     metrics_of,
     worst_regime,
 )
-from htfi_eval.eval.returns.leaks import check_leaks
+from htfi_eval.eval.returns.leaks import LeakReport, check_leaks
 from htfi_eval.eval.returns.short_streams import (
     BestExpertRatio,
     best_expert_ratios,
@@ -93,10 +96,17 @@ def walk_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("returns", short_help="Forecasts of returns against peers, on real data.", epilog=_EPILOG)
 @walk_options
-@click.option("--fast", is_flag=True, help="No fitted peers, no leak check, no timing.")
+@click.option("--fast", is_flag=True, help="No fitted peers, no short streams, no leak check, no timing.")
+@click.option(
+    "--processes",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1, 16),
+    help="Sets walked at once; at most one for each processor.",
+)
 def command(
     sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, settings: tuple[str, ...],
-    fast: bool, fresh: bool, trials: Path, seed: int, html_file: Path | None, json_file: Path | None,
+    fast: bool, processes: int, fresh: bool, trials: Path, seed: int, html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
     """Walk bars through the live forecaster, in order of availability, and score every forecast against its outcome.
 
@@ -109,7 +119,13 @@ def command(
     options = WalkOptions(config, first, with_fitted=not fast, fresh=fresh, seed=seed)
     notes: list[str] = []
     evaluation, judged = evaluate(
-        sets or default_sets(data, notes), data, num_symbols, options, notes, fast=fast
+        sets or default_sets(data, notes),
+        data,
+        num_symbols,
+        options,
+        notes,
+        fast=fast,
+        processes=min(processes, os.cpu_count() or 1),
     )
     evaluation.notes.append(
         record_run("returns", options, [one.scores.prices for one in judged], evaluation.metrics, trials)
@@ -142,30 +158,33 @@ def evaluate(
     notes: list[str],
     *,
     fast: bool,
+    processes: int = 1,
 ) -> tuple[Evaluation, list[DatasetJudgement]]:
     """All data sets scored, checked for leaks and timed, as one evaluation."""
-    judged: list[DatasetJudgement] = []
-    rows: list[dict[str, Any]] = []
     metrics: dict[str, float | None] = {}
+    main_set = MAIN_SET if MAIN_SET in sets else sets[0]
+    leak_set = MAIN_SET if MAIN_SET in sets else sets[-1]
+    tasks = [
+        _SetTask(
+            name,
+            data,
+            num_symbols,
+            replace(options, with_mini=not fast and name == main_set),
+            fast,
+            name == leak_set,
+        )
+        for name in sets
+    ]
+    found = _walk_sets(tasks, min(processes, len(tasks)))
+    judged = [one.judged for one in found]
+    tables = [table for one in found for table in one.tables]
+    behind = [ratio for one in found for ratio in one.behind]
     leaks: list[dict[str, Any]] = []
-    tables: list[HorizonTable] = []
-    behind: list[BestExpertRatio] = []
-    for name in sets:
-        prices = load_prices(name, data)
-        if num_symbols is not None:
-            prices = spread_sample(prices, num_symbols)
-        with_mini = not fast and name == (MAIN_SET if MAIN_SET in sets else sets[0])
-        judged.append(judge(prices, replace(options, with_mini=with_mini), ProgressLine(prices.name)))
-        tables += coverage_tables(judged[-1].scores, data)
-        behind += best_expert_ratios(judged[-1].scores)
-        if not fast:
-            line = ProgressLine(f"{prices.name}, short streams")
-            behind += short_stream_ratios(prices, options.config, judged[-1].scores.first, line)
-        if not fast and name in (MAIN_SET, sets[-1]) and not leaks:
-            report = check_leaks(prices, options.config, options.seed)
-            leaks = report.rows(prices.name)
-            metrics["leaks"] = float(len(report.honest))
-            metrics["planted_leak_caught"] = float(report.found_planted_leak)
+    for one in found:
+        if one.leaks is not None:
+            leaks = one.leaks.rows(one.judged.scores.prices.name)
+            metrics["leaks"] = float(len(one.leaks.honest))
+            metrics["planted_leak_caught"] = float(one.leaks.found_planted_leak)
     correct_p_values(judged)
     main = next((one for one in judged if one.scores.prices.name == MAIN_SET), judged[0])
     metrics = {**metrics_of(main), **metrics}
@@ -205,6 +224,47 @@ def evaluate(
         seed=options.seed,
     )
     return evaluation, judged
+
+
+@dataclass(frozen=True, slots=True)
+class _SetTask:
+    """What a process needs to evaluate one set."""
+
+    name: str
+    data: Path | None
+    num_symbols: int | None
+    options: WalkOptions
+    fast: bool
+    with_leaks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _SetFindings:
+    judged: DatasetJudgement
+    tables: list[HorizonTable]
+    behind: list[BestExpertRatio]
+    leaks: LeakReport | None
+
+
+def _walk_sets(tasks: Sequence[_SetTask], processes: int) -> list[_SetFindings]:
+    """Evaluate the sets, several at once where there are processes for it; figures do not depend on how many."""
+    if processes < 2:
+        return [_walk_set(task) for task in tasks]
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(_walk_set, tasks))
+
+
+def _walk_set(task: _SetTask) -> _SetFindings:
+    prices, options = load_prices(task.name, task.data), task.options
+    if task.num_symbols is not None:
+        prices = spread_sample(prices, task.num_symbols)
+    judged = judge(prices, options, ProgressLine(prices.name))
+    tables, behind, leaks = coverage_tables(judged.scores, task.data), best_expert_ratios(judged.scores), None
+    if not task.fast:
+        line = ProgressLine(f"{prices.name}, short streams")
+        behind += short_stream_ratios(prices, options.config, judged.scores.first, line)
+        leaks = check_leaks(prices, options.config, options.seed) if task.with_leaks else None
+    return _SetFindings(judged, tables, behind, leaks)
 
 
 def _tail_and_fusion(

@@ -43,6 +43,7 @@ GARCH = (
     "arch_t_paths",
 )  # zero mean; constant mean, arch's default; simulated beyond a bar
 MIN_IN_REGIME = 1_000  # minimum forecasts for a regime's coverage to count in the metric
+FAULTS_NOTED = 5
 MAX_INSTANTS_FOR_STATSFORECAST = 10_000
 _YEAR_NS = 365 * NS_PER_DAY
 _SHOWN = ("SPY", "AAPL", "VIX", "XAUUSD", "EURUSD", "SPX")
@@ -109,6 +110,10 @@ def judge(prices: Prices, options: WalkOptions, progress: ProgressCallback | Non
             f"{prices.name}: no forecast by all of {everyone} has an outcome: the history is too short"
         )
     judged = DatasetJudgement(scores, [], [*prices.notes, *notes, *peer_notes])
+    faults = walk.forecaster.price_faults
+    judged.notes += [f"{prices.name}: {fault}" for fault in faults[:FAULTS_NOTED]]
+    if len(faults) > FAULTS_NOTED:
+        judged.notes.append(f"{prices.name}: and {len(faults) - FAULTS_NOTED:,} more faults of prices")
     judged.notes += mini_figures(scores, [name for name in GARCH if name in scores.names])[1]
     for j in range(len(scores.horizons)):
         _compare(judged, j)
