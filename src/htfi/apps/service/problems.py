@@ -51,7 +51,9 @@ _STATUS = {
 }
 
 
-_PUBLIC = {NoOrders: "this run has no orders: it does not trade"}  # where a message names a folder
+_PUBLIC: dict[type[Exception], str] = {
+    NoOrders: "this run has no orders: it does not trade"
+}  # where a message names a folder
 
 
 def problem(
