@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from htfi.adapters.chronos.model import ChronosModel, open_foundation
+from htfi.apps.cli.main import cli
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import LEVELS
+from pooled_bars import market_paths, write_bars
 
 pytestmark = pytest.mark.skipif(
     find_spec("chronos") is None, reason="the extra [foundation] is not installed"
@@ -191,3 +194,20 @@ def test_a_broken_folder_is_refused_in_one_line(folder: Path, tmp_path: Path, wh
     with pytest.raises(InvalidInput, match=said) as refusal:
         open_foundation(tmp_path / "copy")
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.slow
+def test_a_folder_stands_in_the_table_of_models_fit(folder: Path, tmp_path: Path) -> None:
+    bars = write_bars(tmp_path / "bars.csv", market_paths(760, 4, 2))
+    done = CliRunner().invoke(
+        cli,
+        [
+            "models", "fit", str(bars), "--out", str(tmp_path / "mine"), "--trees", "0", "--foundation", str(folder),
+            "--set", 'experts=["ewma"]', "--trials", str(tmp_path / "trials"), "--json", str(tmp_path / "out.json"),
+        ],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    rows = json.loads((tmp_path / "out.json").read_text())["rows"]
+    of_chronos = [row for row in rows if row["forecaster"] == "chronos"]
+    assert [row["bars"] for row in of_chronos] == [1, 5, 22]
+    assert all(row["n"] > 50 and row["CRPS, bp"] > 0.0 for row in of_chronos)

@@ -101,6 +101,7 @@ def test_the_wheel_of_htfi_holds_neither_evaluation_nor_training() -> None:
         (["models", "train", "--out", "x"], "models train", "train"),
         (["models", "calibrate", "folder", "--help"], "models calibrate", "train"),
         (["models", "distil"], "models distil", "train"),
+        (["models", "fit", "prices.csv"], "models fit", "eval"),
         (["models", "heads"], "models heads", "train"),
         (["models", "wording"], "models wording", "train"),
     ],
@@ -118,7 +119,7 @@ def test_without_it_the_command_says_what_to_install(words: list[str], command: 
     ("words", "commands"),
     [
         ([], {"bench", "eval", "run"}),
-        (["models"], {"calibrate", "distil", "heads", "list", "train", "wording"}),
+        (["models"], {"calibrate", "distil", "fit", "heads", "list", "train", "wording"}),
     ],
 )
 def test_help_still_lists_all_commands_without_it(words: list[str], commands: set[str]) -> None:

@@ -289,6 +289,23 @@ def test_flood_over_the_rate_is_refused_with_when_to_ask_again(served: Served) -
     assert served.get("/v1/series", served.beta).status_code == 200
 
 
+def test_a_connection_that_floods_is_read_later_after_each_refusal(served: Served) -> None:
+    """Bodies of refused requests are passed over, and what comes after on the connection is answered."""
+    key, key_id = issue(
+        served.folder, "acme", "asks on", "read,ask", "--quota", "requests_per_s=0.1", "--quota", "burst=1"
+    )
+    until(lambda: served.get("/v1/session", key).status_code in (200, 429))
+    url = f"http://127.0.0.1:{served.service.port}"
+    with httpx.Client(base_url=url, headers=bearer(key), limits=httpx.Limits(max_connections=1)) as client:
+        answers = [client.post("/v1/forecasts", content=b"{" * 50_000) for _ in range(3)]
+        answers += [client.get("/v1/series"), client.head("/v1/series")]
+    assert [one.status_code for one in answers] == [429] * 5
+    assert answers[4].content == b""
+    assert {"date", "retry-after"} <= set(answers[0].headers)
+    rows = served.get("/v1/usage", served.acme).json()["items"]
+    assert sum(row["refused"] for row in rows if row["key"] == key_id) >= 5
+
+
 def test_stream_and_websocket_end_with_their_key(served: Served) -> None:
     key, key_id = issue(served.folder, "acme", "streams")
     url = f"ws://127.0.0.1:{served.service.port}/v1/ws"

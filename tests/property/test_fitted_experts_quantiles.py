@@ -1,4 +1,4 @@
-"""GARCH, HAR and seasonal experts on any history: finite, never crossing, and continued bit for bit."""
+"""GARCH, HAR, pooled and seasonal experts on any history: finite, never crossing, and continued bit for bit."""
 
 import math
 
@@ -12,12 +12,13 @@ from htfi.domain.time import NS_PER_S
 from htfi.forecasting.config import SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.experts.garch import GarchTExpert, GjrTExpert
 from htfi.forecasting.experts.har import HarExpert
+from htfi.forecasting.experts.pooled.expert import PooledExpert
 from htfi.forecasting.experts.seasonal import SeasonalExpert
 from htfi.forecasting.panel import BarBatch, Panel
 from htfi.forecasting.ports import Expert
 
 CONFIG = ForecastConfig(residual_window_bars=40)
-EXPERTS = (GarchTExpert, GjrTExpert, HarExpert, SeasonalExpert)
+EXPERTS = (GarchTExpert, GjrTExpert, HarExpert, PooledExpert, SeasonalExpert)
 HOUR_NS = 3600 * NS_PER_S
 KINDS = {
     "still": lambda _, num: np.zeros(num),

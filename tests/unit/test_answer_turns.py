@@ -1,10 +1,11 @@
-"""Turns of tenants at what takes long: who is least over its share goes first, and who works is paused for it."""
+"""Turns of tenants at what takes long: who used least lately goes first, and who works is paused for it."""
 
 import asyncio
+from collections.abc import Mapping
 
 import pytest
 
-from htfi.library.serving.answer_turns import AnswerTurns, choose_running, drained
+from htfi.library.serving.answer_turns import AnswerTurns, choose_running, decayed
 from htfi.scheduling.turns.fair_share import UsageCounters, charge_usage
 
 EVEN = {"flood": 1.0, "quiet": 1.0}
@@ -23,7 +24,7 @@ class _Work:
         self._log.append(f"resume {self._name}")
 
 
-def test_who_is_least_over_its_share_is_chosen() -> None:
+def test_who_used_least_is_chosen() -> None:
     assert choose_running({"a": 900.0, "b": 10.0}, ["a", "b", "c"], [], 1) == {"c"}
     assert choose_running({"a": 900.0, "b": 10.0}, ["a", "b", "c"], [], 2) == {"b", "c"}
 
@@ -33,20 +34,36 @@ def test_near_equals_do_not_displace_each_other() -> None:
     assert choose_running({"a": 25.0}, ["a", "b"], ["a"], 1) == {"b"}
 
 
-def test_use_within_the_share_is_forgotten_and_debt_is_bounded() -> None:
-    assert drained({"a": 30.0, "b": 12.5}, 12.5) == {"a": 17.5}
-    assert drained({"a": 1e9}, 100.0) == {"a": 4_900.0}
+def test_use_is_forgotten_in_seconds() -> None:
+    assert decayed({"a": 30.0}, 0.0) == {"a": 30.0}
+    assert decayed({"a": 30.0, "b": 0.01}, 1_386.3) == {"a": pytest.approx(15.0, rel=1e-3)}
+    assert decayed({"a": 1e4}, 60_000.0) == {}
 
 
-def test_tenant_that_asks_half_its_share_never_waits_for_one_that_asks_always() -> None:
-    share_ms, slice_ms, counters = 0.5 * 25.0, 25.0, dict[str, float]()
-    waited, running = 0, set[str]()
+def waits_of_quiet(flood: list[bool], quiet: list[bool], weights: Mapping[str, float]) -> tuple[int, int]:
+    """Slices of 25 ms in which each wants a turn; how often the quiet one wanted it, and how often it waited."""
+    counters: UsageCounters = {}
+    wanted = waited = 0
+    running = set[str]()
     for k in range(4_000):
-        wanting = ["flood", "quiet"] if k % 4 == 0 else ["flood"]  # 25 ms of every 100
+        wanting = [name for name, when in (("flood", flood), ("quiet", quiet)) if when[k % len(when)]]
         running = choose_running(counters, wanting, running, 1)
+        wanted += "quiet" in wanting
         waited += "quiet" in wanting and "quiet" not in running
-        counters = drained(charge_usage(counters, [(name, slice_ms) for name in running]), share_ms)
-    assert waited <= 1
+        counters = charge_usage(decayed(counters, 25.0), [(name, 25.0 / weights[name]) for name in running])
+    return wanted, waited
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [[True], [True, False], [False, True, True, True, False, False, False]],
+    ids=["always", "half of the time", "within its share"],
+)
+def test_tenant_that_asks_seldom_never_waits_for_one_that_asks_more(flood: list[bool]) -> None:
+    """Also where both want less than half: who used less goes first, not who came first."""
+    wanted, waited = waits_of_quiet(flood, [True, False, False, False, False, False, False, False], EVEN)
+    assert wanted == 500
+    assert waited <= 1  # before there is anything to go by
 
 
 def test_quiet_tenant_displaces_one_that_asks_always() -> None:
@@ -82,7 +99,7 @@ def test_two_that_ask_always_share_by_their_weights() -> None:
         running = choose_running(counters, weights, running, 1)
         (name,) = running
         num[name] += 1
-        counters = drained(charge_usage(counters, [(name, 25.0 / weights[name])]), 25.0 / 5.0)
+        counters = charge_usage(decayed(counters, 25.0), [(name, 25.0 / weights[name])])
     assert num["a"] / num["b"] == pytest.approx(4.0, rel=0.1)
 
 

@@ -1,5 +1,7 @@
 """Variance that is known before it comes: the week's pattern, gaps and scheduled events, as a factor on all experts."""
 
+from collections.abc import Mapping
+
 import msgspec
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from htfi.domain.events import Bar
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.evaluation.leak import find_leaks
 from htfi.forecasting.experts import build_experts
 from htfi.forecasting.forecaster import Forecaster
 from htfi.forecasting.known_variance.event_effects import SHARED_EXCESS, combine, shares
@@ -146,10 +149,14 @@ def test_what_was_prepared_is_thrown_away_where_a_line_became_known_meanwhile():
 
 
 def batch(start_ns: int) -> BarBatch:
-    nothing = np.zeros(1)
+    numbers = dict.fromkeys(
+        ("returns", "variance", "log_variance", "within_log_variance", "usual", "volume"), np.zeros(1)
+    )
+    whole = {"age": np.array([0]), "group": np.array([0])}
+    times = {"start_ns": np.array([start_ns]), "end_ns": np.array([start_ns + HOUR_NS])}
     return BarBatch(
-        slice(0, 1), ROW, np.array([0]), nothing, nothing + 1.0, nothing, nothing, np.full((1, 2), np.nan),
-        np.array([False]), np.array([start_ns]), np.array([start_ns + HOUR_NS]), np.array([0]), nothing,
+        rows=slice(0, 1), index=ROW, due=np.array([False]), outcomes=np.full((1, 2), np.nan),
+        covariates=np.zeros((1, 0)), **numbers, **whole, **times,
     )  # fmt: skip
 
 
@@ -286,6 +293,34 @@ def test_an_event_that_is_not_known_teaches_its_kind():
         if bar.end_ns >= MONDAY_NS + 24 * NS_PER_DAY:
             (wide if bar.end_ns in loud else usual).append(band(one))
     assert np.mean(nonempty(wide)) > 1.5 * np.mean(nonempty(usual))
+
+
+def test_forecasts_with_a_calendar_do_not_change_with_later_prices():
+    bars = hours(80, 3)
+    fields = {
+        name: np.array([[getattr(bar, name)] for bar in bars]) for name in ("open", "high", "low", "close")
+    }
+    events = [event(MONDAY_NS + hour * HOUR_NS) for hour in range(5, 80, 9)]
+
+    def walked(changed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        one, found = forecaster(*events), []
+        for at, bar in enumerate(bars):
+            prices = {name: float(values[at, 0]) for name, values in changed.items()}
+            one.observe([msgspec.structs.replace(bar, **prices)])
+            found.append(one.forecast(["EURUSD/1h"]).quantiles.reshape(1, -1)[0])
+        return {"fused": np.array(found)}
+
+    assert find_leaks(walked, fields, [40, 70], np.random.default_rng(1)) == {}
+
+
+def test_a_calendar_that_ends_leaves_the_forecasts_as_without_one():
+    bars = hours(60, 4)
+    with_old, without = forecaster(event(MONDAY_NS - 30 * NS_PER_DAY)), forecaster()
+    for bar in bars:
+        with_old.observe([bar])
+        without.observe([bar])
+    both = [one.forecast(["EURUSD/1h"]).quantiles for one in (with_old, without)]
+    assert (both[0] == both[1]).all()
 
 
 def stretched(bar: Bar, times: float) -> Bar:

@@ -45,6 +45,7 @@ class ForecastConfig:
         "series of the run whose level is itself a volatility, such as VIX/1d, for market_har",
     )
     foundation: str = setting("", "folder of the model for the expert chronos")
+    pooled: str = setting("", "folder of the models for the expert pooled, by `htfi models fit`")
     history_bars: Annotated[int, Meta(ge=2, le=10_000)] = setting(
         20, "bars of a series before its first forecast"
     )

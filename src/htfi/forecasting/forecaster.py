@@ -32,7 +32,7 @@ from htfi.forecasting.track_record import TrackRecordRow
 
 Array = NDArray[np.float64]
 
-VERSION = "3"
+VERSION = "4"
 FUSED = "fused"
 NARRATOR = "narrator"  # not an expert: the effect of news on the mix
 # Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
@@ -80,7 +80,7 @@ class Forecaster:
         self._newest.declare("num", 0, np.int64)
         self._newest.grow(1)  # row 0 stands in for a series that was never seen
         # Ring buffers of what waits for its outcome, fused first; single precision suffices to score it.
-        self._pending_batch: tuple[BarBatch, BarBatch] | None = None  # as it was, and as experts see it
+        self._pending_batch: BarBatch | None = None
         self._pending = SeriesColumns()
         self._pending.declare("regime", np.zeros(config.horizons[-1]), np.int64)
         self._ring_names = [str(horizon) for horizon in config.horizons]
@@ -118,6 +118,12 @@ class Forecaster:
         return list(self._panel.names)
 
     @property
+    def price_faults(self) -> list[str]:
+        """One line for each split that prices were not adjusted for and each series that seems renamed, since the
+        start."""
+        return [str(one) for one in (*self._panel.splits, *self._panel.renames)]
+
+    @property
     def covariates(self) -> tuple[str, ...]:
         """Those of the settings."""
         return self._config.covariates
@@ -126,12 +132,6 @@ class Forecaster:
     def missing_covariates(self) -> list[str]:
         """Covariates of the settings of which no bar came so far."""
         return self._panel.missing_covariates
-
-    @property
-    def price_faults(self) -> list[str]:
-        """One line for each split that prices were not adjusted for and each series that seems renamed, since the
-        start."""
-        return [str(one) for one in (*self._panel.splits, *self._panel.renames)]
 
     def observe(self, bars: Sequence[Bar], regimes: Sequence[Regime] | None = None) -> None:
         """Take in bars closing at one instant, each series at most once, and make a new forecast for each.
@@ -149,17 +149,12 @@ class Forecaster:
         if regimes is not None:
             self._enter_regimes(bars, regimes)
         self._kinds.classify(batch)
-        seen = self._less_expected(batch)
+        if self._reversion is not None and not self._kinds.are_intraday(batch.index).all():
+            self._reversion.update(batch, self._panel.paths_of(batch.index))
         for expert in self._needed_experts():
-            expert.update(seen)
+            expert.update(batch)
         self._renew(batch)
-        self._pending_batch = batch, seen
-
-    def _less_expected(self, batch: BarBatch) -> BarBatch:
-        """The bars as experts see them: less the moves that were expected of series that return to a level."""
-        if self._reversion is None or self._kinds.are_intraday(batch.index).all():
-            return batch
-        return self._reversion.update(batch, self._panel.paths_of(batch.index))
+        self._pending_batch = batch
 
     def _factors_of_closed(
         self, index: NDArray[np.intp], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
@@ -175,19 +170,12 @@ class Forecaster:
 
     def learn(self) -> None:
         """Score the forecasts that matured with the last bars; let weights, calibration and experts learn."""
-        pending, self._pending_batch = self._pending_batch, None
-        if pending is None:
+        batch, self._pending_batch = self._pending_batch, None
+        if batch is None:
             return
-        batch, seen = pending
-        outcomes = self._known.divided(seen)
-        self._learn_from_outcomes(batch)
-        even = seen if outcomes is None else replace(seen, outcomes=outcomes)
+        seen = self._learn_from_outcomes(batch)
         for expert in self._needed_experts():
-            expert.learn(even)
-        if self._reversion is not None:
-            are_intraday = self._kinds.are_intraday(batch.index)
-            if not are_intraday.all():
-                self._reversion.learn(batch, ~are_intraday)
+            expert.learn(seen)
         self._queue(batch)
 
     def _needed_experts(self) -> list[Expert]:
@@ -195,12 +183,25 @@ class Forecaster:
         is_needed = self._kinds.is_needed
         return [expert for expert, needed in zip(self._experts, is_needed, strict=True) if needed]
 
-    def _learn_from_outcomes(self, batch: BarBatch) -> None:
-        """Score the forecasts of the experts and their mix of h bars ago."""
+    def _seen_by_experts(self, batch: BarBatch) -> BarBatch:
+        """The batch whose outcomes are less the moves that were expected of series that return to a level, and divided
+        by what was known of their variance: the experts learn from it."""
+        seen = batch
+        if self._reversion is not None:
+            are_intraday = self._kinds.are_intraday(batch.index)
+            if not are_intraday.all():
+                seen = self._reversion.less_expected(batch)
+                self._reversion.learn(batch, ~are_intraday)
+        outcomes = self._known.divided(seen)
+        return seen if outcomes is None else replace(seen, outcomes=outcomes)
+
+    def _learn_from_outcomes(self, batch: BarBatch) -> BarBatch:
+        """Score the forecasts of the experts and their mix of h bars ago; the batch as experts see it."""
         waited, known, outcome, regimes = self._collect_matured(batch)
+        seen = self._seen_by_experts(batch)
         self._known.learn(batch, self._ratio(batch, waited[:, 0, 0]))
         if not known.any():
-            return
+            return seen
         ends_ns = self._panel.ends_ns(batch.index)
         self._joint.learn(batch.index, ends_ns, waited[:, 0, 0], batch.outcomes[:, 0])
         matured = MaturedForecasts(
@@ -213,6 +214,7 @@ class Forecaster:
         idle = self._kinds.idle(batch.index)  # [n, K]
         known[:, 1:] |= idle[:, :, None]
         self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
+        return seen
 
     def _ratio(self, batch: BarBatch, waited: Array) -> Array:
         """The size [n] of the newest returns over half the 90% band that was forecast for them; NaN where none was."""
@@ -249,17 +251,17 @@ class Forecaster:
         """Take the experts' new quantiles and mix them."""
         rows, newest = batch.rows, self._newest
         shape = (len(batch.index), len(self._horizons), len(self._config.levels))
-        quantiles = [
+        found = [
             _checked(expert.name, expert.quantiles(rows), shape) if is_needed else _none(shape)
             for expert, is_needed in zip(self._experts, self._kinds.is_needed, strict=True)
         ]
         ahead = self._known.ahead(batch.index)
         if ahead is not None:
-            quantiles = [each * ahead[:, :, None] for each in quantiles]
+            found = [quantiles * ahead[:, :, None] for quantiles in found]
         if self._reversion is not None and self._reversion.returns(batch.index).any():
             coming = self._reversion.coming(rows)[:, :, None]
-            quantiles = [each + coming for each in quantiles]
-        experts = stack_on_grid(quantiles)
+            found = [quantiles + coming for quantiles in found]
+        experts = stack_on_grid(found)
         idle = self._kinds.idle(batch.index)
         if idle.any():
             experts[idle] = np.nan
@@ -422,9 +424,9 @@ class Forecaster:
             "hearing": self._opinions.state(),
             "scores": self._scoreboard.state(),
             "joint": self._joint.state(),
-            "known_variance": self._known.state(),
             "kinds": self._kinds.state(),
             "mean_reversion": self._reversion.state() if self._reversion is not None else {},
+            "known_variance": self._known.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:

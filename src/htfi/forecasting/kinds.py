@@ -34,7 +34,7 @@ EXPERTS_BY_KIND = (
     ("ewma", *_SHARED),
     ("garch_t", *_SHARED),
     ("ewma", *_SHARED),
-    (*_SHARED, "seasonal"),
+    ("ewma", *_SHARED),
 )
 AUTO_EXPERTS = tuple(sorted({name for names in EXPERTS_BY_KIND for name in names}))
 

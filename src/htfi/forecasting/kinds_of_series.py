@@ -64,8 +64,8 @@ class KindsOfSeries:
     def _count(self) -> None:
         kinds, groups = self._columns["kind"][: self._num], self._columns["group"][: self._num]
         num_pools = len(KINDS) * (int(groups.max(initial=-1)) + 1)
-        counts = np.bincount(groups * len(KINDS) + kinds, minlength=num_pools).tolist()
-        self.pool_sizes = dict(enumerate(counts))
+        counts = np.bincount(groups * len(KINDS) + kinds, minlength=num_pools)
+        self.pool_sizes = {pool: int(counts[pool]) for pool in range(num_pools)}
         present = sorted(set(kinds.tolist()))
         self.is_needed = np.logical_or.reduce(self._active[present], axis=0).tolist()
 

@@ -90,14 +90,17 @@ def with_horizons(settings: Settings, horizons: Any) -> Settings:
     return override(settings, "forecasting", ORIGIN, horizons=bars_ahead(horizons))
 
 
+_FOLDER_SETTINGS = {"chronos": "foundation", "pooled": "pooled"}
+
+
 def with_experts(settings: Settings, experts: str | Sequence[str]) -> Settings:
-    """Settings with these experts; 'chronos:FOLDER' names a folder too. Raises: InvalidInput."""
+    """Settings with these experts; 'chronos:FOLDER' and 'pooled:FOLDER' name a folder too. Raises: InvalidInput."""
     names = list(symbols_asked("experts", experts))
     for place, one in enumerate(names):
         name, _, folder = one.partition(":")
-        if name == "chronos" and folder:
+        if name in _FOLDER_SETTINGS and folder:
             names[place] = name
-            settings = override(settings, "forecasting", ORIGIN, foundation=folder)
+            settings = override(settings, "forecasting", ORIGIN, **{_FOLDER_SETTINGS[name]: folder})
     return override(settings, "forecasting", ORIGIN, experts=names)
 
 

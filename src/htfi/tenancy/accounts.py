@@ -106,16 +106,21 @@ class UsageAccounts:
 
     def admit(self, tenant: str, key: str, now_ns: int) -> Refusal | None:
         """Count a request, or say why it is over a quota."""
-        ours, own = self.tenants[tenant], self.keys[key]
-        refusal = ours.refusal(now_ns) or own.refusal(now_ns)
+        refusal = self.refuse(tenant, key, now_ns)
         if refusal is not None:
-            self._add(UsageKey(tenant, key, day_of(now_ns)), Usage(refused=1))
             return refusal
-        ours.take(now_ns)
-        own.take(now_ns)
+        self.tenants[tenant].take(now_ns)
+        self.keys[key].take(now_ns)
         self.use(tenant, key, now_ns, requests=1)
         self._used_ns[key] = now_ns
         return None
+
+    def refuse(self, tenant: str, key: str, now_ns: int) -> Refusal | None:
+        """Why a request is over a quota, which counts it as refused; None where it is not, which counts nothing."""
+        refusal = self.tenants[tenant].refusal(now_ns) or self.keys[key].refusal(now_ns)
+        if refusal is not None:
+            self._add(UsageKey(tenant, key, day_of(now_ns)), Usage(refused=1))
+        return refusal
 
     def use(
         self, tenant: str, key: str, now_ns: int, *, requests: int = 0, tokens: int = 0, cpu_us: int = 0

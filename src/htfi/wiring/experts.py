@@ -12,13 +12,13 @@ from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.experts import EXPERTS, build_experts
 from htfi.forecasting.kinds import AUTO, expand
-from htfi.forecasting.ports import Expert
+from htfi.forecasting.ports import Expert, ReturnModel
 
 if TYPE_CHECKING:
     from htfi.decoding.trajectories import ReturnPathSampler
 
-_TRAJECTORY, _FOUNDATION = "mini", "chronos"
-MODEL_EXPERTS = (_TRAJECTORY, _FOUNDATION)
+_TRAJECTORY, _FOUNDATION, _POOLED = "mini", "chronos", "pooled"
+MODEL_EXPERTS = (_TRAJECTORY, _FOUNDATION, _POOLED)
 _ARCH = "arch:"  # and the name of a model of that package
 _ARCH_SERIES_PER_INSTANT = 16  # some milliseconds each
 
@@ -27,8 +27,8 @@ def open_experts(config: ForecastConfig, foundation: str = "", mini: str = "") -
     """Fresh experts in the order of `config.experts`; "auto" stands for all that some kind of series has.
 
     'mini' reads with the model in the folder `mini`, the shipped target where that is empty; 'chronos' with the
-    folder `foundation`; 'arch:garch_t' is fitted by the package arch. Raises: InvalidInput for an unknown name or a
-    folder that does not serve, MissingExtra, DependencyUnavailable.
+    folder `foundation`, 'pooled' with `config.pooled`; 'arch:garch_t' is fitted by the package arch.
+    Raises: InvalidInput for an unknown name or a folder that does not serve, MissingExtra, DependencyUnavailable.
     """
     known, names = sorted({*EXPERTS, *MODEL_EXPERTS}), expand(config.experts)
     of_arch = [name for name in names if name.startswith(_ARCH)]
@@ -46,14 +46,19 @@ def open_experts(config: ForecastConfig, foundation: str = "", mini: str = "") -
         sampler = open_path_sampler(Path(mini)) if mini else open_path_sampler()
         found[_TRAJECTORY] = TrajectoryExpert(config, sampler)
     if _FOUNDATION in config.experts:
-        from htfi.adapters.chronos.model import open_foundation
         from htfi.forecasting.experts.pretrained import FoundationExpert
 
         if not foundation:
             raise InvalidInput(
                 "forecasting.experts names 'chronos': name its folder as forecasting.foundation"
             )
-        found[_FOUNDATION] = FoundationExpert(config, open_foundation(Path(foundation)))
+        found[_FOUNDATION] = FoundationExpert(config, open_foundation_model(Path(foundation)))
+    if _POOLED in names:
+        from htfi.forecasting.experts.pooled.expert import PooledExpert
+        from htfi.forecasting.experts.pooled.models import read_models
+
+        fitted = read_models(Path(config.pooled), config.horizons) if config.pooled else None
+        found[_POOLED] = PooledExpert(config, fitted)
     for name in of_arch:
         from htfi.adapters.arch.model import ArchModel
         from htfi.forecasting.experts.pretrained import FittedExpert
@@ -61,6 +66,13 @@ def open_experts(config: ForecastConfig, foundation: str = "", mini: str = "") -
         model = ArchModel(name.removeprefix(_ARCH))
         found[name] = FittedExpert(config, model, name=name, num_asked=_ARCH_SERIES_PER_INSTANT)
     return tuple(found[name] for name in names)
+
+
+def open_foundation_model(folder: Path) -> ReturnModel:
+    """Raises: MissingExtra; InvalidInput for a folder that holds no model of the Chronos family, or is broken."""
+    from htfi.adapters.chronos.model import open_foundation
+
+    return open_foundation(folder)
 
 
 def open_path_sampler(

@@ -223,6 +223,7 @@ def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes
         shaping[table] |= {key: constant(table, key) for key in keys}
     shaping["narrative"]["calendar"] = ""  # nor where a calendar lies: its digest stands in the decisions
     shaping["forecasting"]["foundation"] = ""  # its version, a digest of the model, stands in the decisions
+    del shaping["forecasting"]["pooled"]  # likewise; left out, so that digests of earlier runs hold
     if (
         settings.forecasting.covariates == DEFAULT_COVARIATES
     ):  # left out, so that digests of earlier runs hold

@@ -4,13 +4,17 @@ uvicorn bounds neither the bytes of a request's head nor the time that a client 
 """
 
 import asyncio
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.responses import Response
+from starlette.types import Scope
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 MAX_HEAD_BYTES = 64 << 10  # request line and header fields
 MAX_UNREAD_BYTES = 1 << 20  # of a body after its answer, so that a client may yet read why it was refused
 MAX_WAIT_S = 30.0  # for a whole head, and for the next part of a body
+MIN_PAUSE_S, MAX_PAUSE_S = 0.01, 1.0  # a connection is not read after a refusal
 _DETAIL = (
     b'{"type":"about:blank","title":"Request Header Fields Too Large","status":431,'
     b'"detail":"the head of the request is larger than 64 KiB"}'
@@ -25,11 +29,16 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     """Closes a connection whose head is too large, whose client goes on sending a body that was answered, or falls
     silent before its request is whole.
 
-    A request that comes whole costs no timer.
+    A request that comes whole costs no timer. One that `refusing` answers costs no task. The connection is then not
+    read for a while, twice as long after each refusal that follows another, so that a client which asks on at once
+    waits; behind a proxy, where a connection serves many, it is read at once.
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(
+        self, refusing: Callable[[Scope], Response | None] | None, *args: Any, **options: Any
+    ) -> None:
         super().__init__(*args, **options)
+        self._refusing, self._pause_s = refusing, MIN_PAUSE_S
         self._num_head_bytes = self._num_unread_bytes = 0
         self._is_in_head, self._is_in_body = True, False  # nothing has come yet: the first head is owed
         self._timer: asyncio.TimerHandle | None = None
@@ -66,6 +75,27 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._num_unread_bytes = 0
         self._stop_timer()
         super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        response = None if self._refusing is None else self._refusing(cast(Scope, cycle.scope))
+        if response is None:
+            self._pause_s = MIN_PAUSE_S
+            super()._start_asgi_task(cycle, app)
+            return
+        fields = [*cycle.default_headers, *response.raw_headers]
+        if not cycle.keep_alive:
+            fields.append((b"connection", b"close"))
+        body = b"" if cycle.scope["method"] == "HEAD" else response.body
+        head = b"".join(b"%s: %s\r\n" % field for field in fields)
+        self.transport.write(b"%s%s\r\n%s" % (STATUS_LINE[response.status_code], head, body))
+        cycle.response_started = cycle.response_complete = True
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+        if not self.config.proxy_headers and not self.transport.is_closing():
+            self.flow.pause_reading()
+            self.loop.call_later(self._pause_s, self.flow.resume_reading)
+            self._pause_s = min(2.0 * self._pause_s, MAX_PAUSE_S)
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)

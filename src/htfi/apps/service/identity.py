@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import NamedTuple
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from htfi.apps.service.callers import NOBODY, Caller, TooManyAttempts
@@ -44,7 +45,7 @@ class CallerIdentity:
 
     def __init__(self, app: ASGIApp, tenants: Tenants, page_paths: Iterable[str]) -> None:
         self._app, self._tenants = app, tenants
-        self._open_paths = _OPEN_PATHS | frozenset(page_paths)
+        self._page_paths = frozenset(page_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -52,9 +53,7 @@ class CallerIdentity:
             return
         path: str = scope["path"]
         method: str = scope.get("method", "GET")
-        if (path in self._open_paths and method in _SAFE_METHODS) or (
-            path == SESSION_PATH and method == "POST"
-        ):
+        if is_open(path, method) or (path in self._page_paths and method in _SAFE_METHODS):
             scope["caller"] = NOBODY
             await self._app(scope, receive, send)
             return
@@ -73,7 +72,7 @@ class CallerIdentity:
         refusal = accounts.admit(caller.tenant, caller.key, now_ns)
         account = accounts.tenants[caller.tenant]
         if refusal is not None:
-            await _refuse_over_quota(refusal, account, now_ns, scope, receive, send)
+            await over_quota(refusal, account, now_ns, path)(scope, receive, send)
             return
         caller = self._tenants.within_rights(caller)
         scope["caller"], scope["meter"] = caller, Meter(accounts, caller)
@@ -93,6 +92,11 @@ class CallerIdentity:
             raise AccessDenied("say who asks: Authorization: Bearer KEY (docs/tenants.md)")
         check_same_site(given, method, scope["type"] == "websocket")
         return self._tenants.caller_of_session(given.cookie, now_ns)
+
+
+def is_open(path: str, method: str) -> bool:
+    """Whether a path of the API is answered to whoever asks."""
+    return (path in _OPEN_PATHS and method in _SAFE_METHODS) or (path == SESSION_PATH and method == "POST")
 
 
 class CrossSite(AccessDenied):
@@ -170,14 +174,12 @@ async def _refuse(denied: AccessDenied, scope: Scope, receive: Receive, send: Se
     await answer(scope, receive, send)
 
 
-async def _refuse_over_quota(
-    refusal: Refusal, account: UsageAccount, now_ns: int, scope: Scope, receive: Receive, send: Send
-) -> None:
+def over_quota(refusal: Refusal, account: UsageAccount, now_ns: int, path: str) -> Response:
+    """The answer to a request that is over a quota."""
     detail = f"over the quota: {refusal.what}"
     headers = {"Retry-After": str(retry_after_s(refusal))}
     headers |= {name.decode(): value.decode() for name, value in rate_headers(account, now_ns)}
-    answer = problem(HTTPStatus.TOO_MANY_REQUESTS, detail, instance=scope["path"], headers=headers)
-    await answer(scope, receive, send)
+    return problem(HTTPStatus.TOO_MANY_REQUESTS, detail, instance=path, headers=headers)
 
 
 def rate_headers(account: UsageAccount, now_ns: int) -> list[tuple[bytes, bytes]]:

@@ -47,10 +47,10 @@ def metrics(request: Request, accept: Annotated[str, Header()] = "") -> Response
 
 def measure(app: FastAPI, runs: Mapping[str, ServedRun], telemetry: ProcessTelemetry) -> None:
     """Count and trace the requests of an app; call it once all its other middleware is added."""
-    app.state.telemetry = telemetry
+    app.state.telemetry, app.state.measured = telemetry, None
     app.include_router(router)
     if telemetry.pages or telemetry.tracer is not None:
-        measured = RequestMeasures(telemetry)
+        measured = app.state.measured = RequestMeasures(telemetry)
         telemetry.registry.read_from(lambda: _readings(runs, measured))
         app.add_middleware(MeasuredRequests, measured=measured)
 

@@ -6,11 +6,14 @@ import socket
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from typing import cast
 
 import uvicorn
 
 from htfi.apps.service.app import create_app
 from htfi.apps.service.certificate import ServerCertificate
+from htfi.apps.service.early_refusal import EarlyRefusal
 from htfi.apps.service.http_protocol import BoundedHttpProtocol
 from htfi.apps.service.served_run import ServedRun
 from htfi.apps.service.tenants import Tenants
@@ -37,8 +40,10 @@ def serve(
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is an open file
     app = create_app(places, tenants, telemetry, models)
     proxies = () if tenants is None else tenants.config.proxies
+    refusing = None if tenants is None else EarlyRefusal(tenants, app.state.measured).answer
+    protocol = cast("type[BoundedHttpProtocol]", partial(BoundedHttpProtocol, refusing))
     config = uvicorn.Config(
-        app, loop="uvloop", http=BoundedHttpProtocol, ws="websockets-sansio", lifespan="on", log_level="warning",
+        app, loop="uvloop", http=protocol, ws="websockets-sansio", lifespan="on", log_level="warning",
         access_log=False, proxy_headers=bool(proxies), forwarded_allow_ips=list(proxies),
         server_header=False, timeout_graceful_shutdown=_GRACE_S, timeout_keep_alive=30, ws_max_size=1 << 16,
         ssl_context_factory=None if certificate is None else lambda _, __: certificate.context,

@@ -140,6 +140,15 @@ class Tenants:
         self.failed.succeed(address, name)
         return known.caller
 
+    def caller_of_key(self, text: str, address: str, now_ns: int) -> Caller | None:
+        """Whose this key is; None where `identify` has more to look at."""
+        given = parse_key(text)
+        known = None if given is None else self._keys.get(given.id)
+        if given is None or known is None or self.failed.wait_ns(address, given.id, now_ns):
+            return None
+        is_right = is_same_key(given, known.stored) and known.stored.is_valid(now_ns)
+        return known.caller if is_right else None
+
     async def _caller_of_token(self, tokens: "TokenIssuers", text: str, now_ns: int) -> Caller:
         digest = _digest(text)
         kept = self._granted.get(digest)

@@ -8,7 +8,11 @@ _PART = "\ufffd"  # how a part of a character decodes
 
 
 class TextStream:
-    """One answer's text. What it has given never changes; joined it is the text up to the first stop string."""
+    """One answer's text. What it has given never changes; joined it is the text up to the first stop string.
+
+    The first is the one that ends first, of those that end together the one that begins first: so the text is the same
+    however it is cut into tokens.
+    """
 
     def __init__(self, tokenizer: Tokenizer, stops: Sequence[str] = ()) -> None:
         self._tokenizer = tokenizer
@@ -48,10 +52,10 @@ class TextStream:
         if not self._stops:
             return text
         self._held += text
-        found = [place for stop in self._stops if (place := self._held.find(stop)) >= 0]
+        found = [(place + len(stop), place) for stop in self._stops if (place := self._held.find(stop)) >= 0]
         if found:
             self.is_stopped = True
-            text, self._held = self._held[: min(found)], ""
+            text, self._held = self._held[: min(found)[1]], ""
             return text
         num_held = max(_num_begun(self._held, stop) for stop in self._stops)
         keep = len(self._held) - num_held

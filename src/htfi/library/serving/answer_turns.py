@@ -1,13 +1,14 @@
-"""Whose question is worked out now, where tenants ask for more than the machine has: who is least over its share.
+"""Whose question is worked out now, where tenants ask for more than the machine has: who used least of it lately.
 
 A question that is being worked out is paused (its process is stopped, and goes on later) while that of a tenant is
-worked out which is less over its share, so that who asks seldom does not wait for who asks always. What is over the
-share: processor time of turns by the tenant's weight, less what the share would have been since, and never less than
-nothing. At a cloud's engine a tenant that was idle joins at the smallest counter; here having asked little counts, and
-having used what nobody else wanted is forgotten at the rate of the share.
+worked out which has used less, so that who asks seldom does not wait for who asks often. What counts is processor time
+of turns by the tenant's weight, and the past counts less and less: half as much after 1.4 s. At a cloud's engine a
+tenant that was idle joins at the smallest counter; here having asked little counts, and what was used while nobody
+else wanted it is forgotten in seconds.
 """
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -19,7 +20,8 @@ from htfi.scheduling.turns.fair_share import UsageCounters, charge_usage
 
 _SLICE_S = 0.025  # between looks at whose turn it is, while somebody waits
 _GRACE_MS = 20.0  # who works is not paused for less
-_MAX_OVER_MS = 5_000.0
+_MEMORY_MS = 2_000.0  # over which what was used falls to 1/e
+_NOTHING_MS = 0.01
 
 
 class PausableWork(Protocol):
@@ -37,15 +39,16 @@ class _Turn:
     is_running: bool = False
 
 
-def drained(counters: UsageCounters, share_ms: float) -> UsageCounters:
-    """Counters after each tenant's share of a time; who is not over it is left out."""
-    return {name: min(ms, _MAX_OVER_MS) - share_ms for name, ms in counters.items() if ms > share_ms}
+def decayed(counters: UsageCounters, elapsed_ms: float) -> UsageCounters:
+    """Counters after a time in which nothing was used; what has come to nothing is left out."""
+    kept = math.exp(-elapsed_ms / _MEMORY_MS)
+    return {name: ms * kept for name, ms in counters.items() if ms * kept > _NOTHING_MS}
 
 
 def choose_running(
     counters: UsageCounters, wanting: Iterable[str], running: Iterable[str], num_at_once: int
 ) -> set[str]:
-    """Of those who want a turn the ones least over their share; among near equals those that have it keep it."""
+    """Of those who want a turn the ones that used least; among near equals those that have it keep it."""
     has = set(running)
     ordered = sorted(
         wanting, key=lambda name: (counters.get(name, 0.0) - (_GRACE_MS if name in has else 0.0), name)
@@ -86,8 +89,7 @@ class AnswerTurns:
             for name, turn in self._turns.items()
             if turn.is_running
         ]
-        share_ms = 1e3 * elapsed_s * self.num_at_once / max(sum(self.weights.values()), 1.0)
-        self._counters = drained(charge_usage(self._counters, used), share_ms)
+        self._counters = charge_usage(decayed(self._counters, 1e3 * elapsed_s), used)
 
     def _plan(self) -> None:
         self._charge()

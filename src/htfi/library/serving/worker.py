@@ -151,7 +151,7 @@ class AnswerProcess:
             self.num_starts += 1
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "htfi.library.serving.worker", str(self._folder),
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True,
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             )  # fmt: skip
         return self._process
 
@@ -224,6 +224,9 @@ def _work(folder: Path, questions: BinaryIO, answers: BinaryIO) -> None:
 if __name__ == "__main__":
     pipe = os.dup(1)
     os.dup2(2, 1)  # what a library prints is no answer
+    os.setpgid(
+        0, 0
+    )  # Ctrl-C is for the service; in its session, without which niceness says nothing (sched(7))
     os.nice(_NICENESS)
     with os.fdopen(pipe, "wb") as own:
         _work(Path(sys.argv[1]), sys.stdin.buffer, own)

@@ -74,6 +74,7 @@ _EXPERT_NAMES = {
     "historical_simulation": "historical simulation",
     "log_range_har": "log-range HAR",
     "market_har": "market HAR",
+    "pooled": "pooled learner",
     "random_walk": "random walk",
     "chronos": "Chronos",
     "arch:figarch_t": "FIGARCH of arch",

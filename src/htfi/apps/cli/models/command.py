@@ -14,6 +14,10 @@ COMMANDS = {
     "convert": ("htfi.apps.cli.models.inspection:convert", "Write a model's graph into the cache."),
     "distil": ("htfi_train.cli.distil:command", "Train the draft on recent answers of its target."),
     "facts": ("htfi_train.cli.facts:command", "Tune the encoder that reads the facts of news."),
+    "fit": (
+        "htfi_eval.eval.pooled.command:command",
+        "Fit the pooled learner to your bars, walk-forward.",
+    ),
     "heads": ("htfi_train.cli.heads:command", "Make the sentiment and other heads from the corpora."),
     "inspect": (
         "htfi.apps.cli.models.inspection:inspect",
@@ -39,6 +43,7 @@ Examples:
   htfi models inspect ~/models/Qwen3-0.6B
   htfi models check ~/models/Qwen3-0.6B           load it and test it
   htfi models train --out mine --minutes 60       needs the extra [train]
+  htfi models fit prices.csv --out mine           a learner over all series
   htfi models distil --from recent --out drafts   train the draft again
   htfi run --target mine/mini-target --draft mine/mini-draft
 """
@@ -46,4 +51,4 @@ Examples:
 
 @click.group("models", cls=LazyGroup, lazy=COMMANDS, epilog=EPILOG)
 def command() -> None:
-    """Language models: the shipped pair, and any Hugging Face folder on disk."""
+    """Models: the shipped pair, any Hugging Face folder on disk, and those fitted to your bars."""

@@ -134,7 +134,6 @@ class EngineProcess:
                 *self._command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                start_new_session=True,
             )
             self._reading = asyncio.create_task(self._read(self._process))
         return self._process

@@ -257,5 +257,8 @@ def work(models: LanguageModels, questions: BinaryIO, answers: BinaryIO) -> None
 if __name__ == "__main__":
     pipe = os.dup(1)
     os.dup2(2, 1)  # what a library prints is no answer
+    os.setpgid(
+        0, 0
+    )  # Ctrl-C is for the service; in its session, without which niceness says nothing (sched(7))
     with os.fdopen(pipe, "wb") as own:
         work(LanguageModels(LanguageModelPair(*sys.argv[1:3])), sys.stdin.buffer, own)

@@ -1,0 +1,45 @@
+"""Refuses a request over its quota as soon as its head is read: before a task, the middleware and the routes.
+
+It covers what floods: a known key in `Authorization`. All else goes the whole way, where `CallerIdentity` decides.
+"""
+
+import time
+from http import HTTPStatus
+
+from starlette.responses import Response
+from starlette.types import Scope
+
+from htfi.apps.service.identity import address_of, is_open, over_quota
+from htfi.apps.service.measuring import RequestMeasures
+from htfi.apps.service.tenants import Tenants
+
+_STATUS = HTTPStatus.TOO_MANY_REQUESTS
+_BEARER = b"bearer "
+
+
+class EarlyRefusal:
+    """Of one service; belongs to its event loop."""
+
+    def __init__(self, tenants: Tenants, measured: RequestMeasures | None) -> None:
+        self._tenants, self._measured = tenants, measured
+
+    def answer(self, scope: Scope) -> Response | None:
+        """The answer to a request that is over its quota, which counts as refused; None for any other."""
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        if len(given) != 1 or given[0][: len(_BEARER)].lower() != _BEARER:
+            return None
+        if is_open(scope["path"], scope["method"]):
+            return None
+        now_ns, began_ns = time.time_ns(), time.monotonic_ns()
+        text = given[0][len(_BEARER) :].decode("latin-1").strip()
+        caller = self._tenants.caller_of_key(text, address_of(scope), now_ns)
+        if caller is None:
+            return None
+        accounts = self._tenants.accounts
+        refusal = accounts.refuse(caller.tenant, caller.key, now_ns)
+        if refusal is None:
+            return None
+        response = over_quota(refusal, accounts.tenants[caller.tenant], now_ns, scope["path"])
+        if self._measured is not None:
+            self._measured.end(scope, _STATUS, began_ns, None, is_stream=False)
+        return response

@@ -1,0 +1,1 @@
+"""Fits the pooled learner: its samples, linear terms and trees, walk-forward."""
