@@ -11,7 +11,7 @@ from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.experts.pooled.features import MIN_BARS, PooledFeatures
 from htfi.forecasting.experts.pooled.models import PooledModels
 from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.regression import PooledShape
+from htfi.forecasting.pooled_shapes import PooledShape
 from htfi.forecasting.shapes import scale_shape
 
 Array = NDArray[np.float64]
@@ -50,7 +50,8 @@ class PooledExpert:
         self._columns["scale"][bars.rows] = np.where(old, scale, np.nan)
 
     def learn(self, bars: BarBatch) -> None:
-        self._shape.learn(bars, self._columns["scale"][bars.rows], self._features.groups)
+        scale = self._columns["scale"][bars.rows]
+        self._shape.learn(bars, np.stack([scale, scale], axis=-1))  # falls and rises alike
 
     def quantiles(self, rows: Rows) -> Array:
         size, shape = self._shape.of(rows, self._features.groups[rows])
