@@ -327,10 +327,11 @@ def test_orders_are_those_of_the_command_page_by_page(traded: Path) -> None:
     )
 
 
-def test_run_that_does_not_trade_has_no_orders(client: TestClient) -> None:
+def test_run_that_does_not_trade_has_no_orders(client: TestClient, run: Path) -> None:
     answers = [client.get(f"/v1/{name}") for name in ("orders", "positions", "costs", "orders/d1")]
     cancel = client.post("/v1/orders/d1/cancel", json={"by": "Ann", "why": "x"})
     assert [one.status_code for one in (*answers, cancel)] == [404] * 5
+    assert not [one.text for one in (*answers, cancel) if str(run) in one.text]  # where it lies is not said
 
 
 def test_cancel_of_an_order_is_taken_once_by_the_run_that_goes_on(tmp_path: Path) -> None:

@@ -306,6 +306,19 @@ def test_a_connection_that_floods_is_read_later_after_each_refusal(served: Serve
     assert sum(row["refused"] for row in rows if row["key"] == key_id) >= 5
 
 
+def test_answer_under_an_idempotency_key_is_not_for_another_key_of_the_same_name(served: Served) -> None:
+    """Of a caller that was replaced by one of its name, such as a key that was revoked and given anew."""
+    callers = [issue(served.folder, "acme", "nightly", "act")[0] for _ in range(2)]
+    body = {"scope": "series:ACME", "why": "drill"}
+    answers: list[httpx.Response] = []
+    for key in (*callers, callers[0]):
+        until(lambda key=key: served.get("/v1/session", key).status_code == 200)
+        headers = bearer(key) | {"Idempotency-Key": "night-1"}
+        answers.append(served.service.client.post("/v1/stop", json=body, headers=headers))
+    assert [one.status_code for one in answers] == [202] * 3
+    assert ["idempotency-replayed" in one.headers for one in answers] == [False, False, True]
+
+
 def test_stream_and_websocket_end_with_their_key(served: Served) -> None:
     key, key_id = issue(served.folder, "acme", "streams")
     url = f"ws://127.0.0.1:{served.service.port}/v1/ws"

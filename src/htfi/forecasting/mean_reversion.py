@@ -50,8 +50,8 @@ class MeanReversion:
         """Which rows [n] are held to return to their level."""
         return self._columns["does_return"][index] > 0
 
-    def update(self, bars: BarBatch, log_price: Array) -> None:
-        """Take in the log prices [n] at the end of these bars."""
+    def update(self, bars: BarBatch, log_price: Array) -> BarBatch:
+        """Take in the log prices [n] at the end of these bars; the bars, their outcomes less what was expected."""
         columns, rows = self._columns, bars.rows
         level = columns["level"][rows]
         level = level + np.maximum(1.0 / (bars.age + 1.0), _LEVEL_GAIN) * (log_price - level)
@@ -59,11 +59,8 @@ class MeanReversion:
         columns["level"][rows], columns["distance"][rows] = level, distance
         is_on = columns["does_return"][rows] > 0
         columns["coming"][rows] = np.where(is_on[:, None], columns["slope"][rows] * distance[:, None], 0.0)
-
-    def less_expected(self, bars: BarBatch) -> BarBatch:
-        """The bars, their outcomes less the moves that were expected; before `learn`."""
         slots, across = (bars.age[:, None] - self._horizons) % self._longest, np.arange(len(self._horizons))
-        expected = self._columns["expected"][bars.index[:, None], slots, across]
+        expected = columns["expected"][bars.index[:, None], slots, across]
         return replace(bars, outcomes=bars.outcomes - expected) if expected.any() else bars
 
     def learn(self, bars: BarBatch, may_return: NDArray[np.bool_]) -> None:

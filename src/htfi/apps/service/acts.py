@@ -38,7 +38,7 @@ async def perform(request: Request, content: bytes, act: Act, *, is_vital: bool 
     What `is_vital` is done even where no key can be kept, for a full disk. Raises: as `act`, and for its key.
     """
     run, caller = run_of(request), caller_of(request)
-    who = f"{caller.tenant}\n{caller.name}"
+    who = f"{caller.tenant}\n{caller.key or caller.name}"  # names of keys come again, ids never
     return await run.acts.call(
         partial(_once, run, who, _key_of(request), _digest(request, content), act, is_vital)
     )

@@ -51,6 +51,11 @@ _STATUS = {
 }
 
 
+_PUBLIC: dict[type[Exception], str] = {
+    NoOrders: "this run has no orders: it does not trade"
+}  # where a message names a folder
+
+
 def problem(
     status: int, detail: str, *, instance: str = "", headers: dict[str, str] | None = None
 ) -> JSONResponse:
@@ -79,7 +84,8 @@ def add_problems(app: FastAPI) -> None:
         assert isinstance(error, HtfiError)
         if is_openai_path(request.url.path):
             return error_response(status_of(error), error)
-        return problem(status_of(error), str(error), instance=request.url.path)
+        detail = _PUBLIC.get(type(error), str(error))
+        return problem(status_of(error), detail, instance=request.url.path)
 
     async def of_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
