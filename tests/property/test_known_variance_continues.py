@@ -125,7 +125,7 @@ def test_lines_that_become_known_later_change_no_earlier_forecast(lines, seed):
 def test_events_of_another_company_change_nothing(lines, seed):
     bars = instants(50, seed, HOUR_NS, "1h")
     foreign = [
-        ScheduledEvent(time_ns=START_NS + hour * HOUR_NS, kind="earnings", name="", symbol="NOBODY")
+        ScheduledEvent(time_ns=START_NS + hour * HOUR_NS, kind="earnings", name="", symbol="UNIDENTIFIED")
         for hour in (30, 31)
     ]
     assert forecasts(fresh([*lines, *foreign]), bars) == forecasts(fresh(lines), bars)

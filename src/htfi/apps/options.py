@@ -1,7 +1,7 @@
 """Options that several commands have: finite numbers, files derived from the ledger, a person and a reason."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +64,40 @@ bar_option = click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:
 pace_option = click.option(
     "--pace", type=FiniteRange(min=0, min_open=True), help="Replay at this multiple of real time."
 )
+
+
+def served_run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The run that is served: FILES of one that is started, with --out, --settings and --pace, or --follow."""
+    for option in (
+        pace_option,
+        settings_option,
+        click.option(
+            "--out",
+            "folder",
+            type=click.Path(path_type=Path),
+            default=Path("htfi-serve"),
+            show_default=True,
+            help="Folder of the run that is started.",
+        ),
+        click.option(
+            "--follow",
+            type=click.Path(path_type=Path, exists=True, file_okay=False),
+            help="Serve this run's folder; start no run.",
+        ),
+        click.argument("files", nargs=-1, metavar="[FILE]..."),
+    ):
+        command = option(command)
+    return command
+
+
+def check_served_run(files: Sequence[str], follow: Path | None) -> None:
+    """Raises: InvalidInput."""
+    from htfi.domain.errors import InvalidInput
+
+    if follow is not None and files:
+        raise InvalidInput("--follow serves a run that is there: leave the files out")
+
+
 plain_option = click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
 report_option = click.option(
     "--report/--no-report", default=True, show_default=True, help="Write report.html at the end."

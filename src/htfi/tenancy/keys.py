@@ -1,4 +1,4 @@
-"""API keys: 256 random bits, shown once. What is kept is their SHA-256: nobody can try out as many as there are.
+"""API keys: 256 random bits, shown once. What is kept is their SHA-256: there are too many to try out.
 
 A key reads `htfi_<id>_<secret>`. The id is public: it finds the stored key, and is what lists and usage name.
 """

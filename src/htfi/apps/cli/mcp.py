@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.options import pace_option, settings_option
+from htfi.apps.options import check_served_run, served_run_options
 from htfi.domain.errors import InvalidInput, require_extra
 
 if TYPE_CHECKING:
@@ -20,20 +20,7 @@ Examples:
 
 
 @click.command("mcp", epilog=EPILOG)
-@click.argument("files", nargs=-1, metavar="[FILE]...")
-@click.option(
-    "--follow",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Serve this run's folder; start no run.",
-)
-@click.option(
-    "--out",
-    "folder",
-    type=click.Path(path_type=Path),
-    default=Path("htfi-serve"),
-    show_default=True,
-    help="Folder of the run that is started.",
-)
+@served_run_options
 @click.option(
     "--listen", "address", metavar="HOST:PORT", help="Streamable HTTP here, at /mcp; port 0 takes any."
 )
@@ -45,8 +32,6 @@ Examples:
 )
 @click.option("--public-url", default="", help="The URL that clients know it by, behind a proxy.")
 @click.option("--issuer", default="", help="URL of the OAuth server that gives out tokens.")
-@settings_option
-@pace_option
 def command(
     files: tuple[str, ...],
     follow: Path | None,
@@ -67,8 +52,7 @@ def command(
     from htfi.library.serving.run import ReadableRun
     from htfi.wiring.service.run_process import RunProcess
 
-    if follow is not None and files:
-        raise InvalidInput("--follow serves a run that is there: leave the files out")
+    check_served_run(files, follow)
     if address is None and (keys_file or public_url or issuer):
         raise InvalidInput("--keys, --public-url and --issuer are for HTTP: add --listen HOST:PORT")
     run = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.options import governance_option, pace_option, settings_option, telemetry_options
+from htfi.apps.options import check_served_run, governance_option, served_run_options, telemetry_options
 from htfi.domain.errors import InvalidInput, require_extra
 from htfi.wiring.service.run_process import RunPlace, RunProcess
 
@@ -26,25 +26,12 @@ Examples:
 
 
 @click.command("serve", epilog=EPILOG)
-@click.argument("files", nargs=-1, metavar="[FILE]...")
-@click.option(
-    "--follow",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Serve this run's folder; start no run.",
-)
+@served_run_options
 @click.option(
     "--service",
     "service_folder",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Serve the tenants that DIR/service.toml names.",
-)
-@click.option(
-    "--out",
-    "folder",
-    type=click.Path(path_type=Path),
-    default=Path("htfi-serve"),
-    show_default=True,
-    help="Folder of the run that is started.",
 )
 @click.option(
     "--listen",
@@ -70,8 +57,6 @@ Examples:
 @click.option(
     "--key", "private_key", type=click.Path(path_type=Path, dir_okay=False), help="Its private key."
 )
-@settings_option
-@pace_option
 @governance_option
 @telemetry_options
 def command(
@@ -116,8 +101,7 @@ def command(
     from htfi.apps.service.server import serve
     from htfi.wiring.service.listening import listen_at
 
-    if follow is not None and files:
-        raise InvalidInput("--follow serves a run that is there: leave the files out")
+    check_served_run(files, follow)
     listening = listen_at(address)
     served = RunPlace(follow or folder, governance)
     with ExitStack() as closing:

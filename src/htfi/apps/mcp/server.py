@@ -30,7 +30,7 @@ from htfi.apps.mcp.record_tools import record_tools
 from htfi.apps.mcp.resources import CHECKPOINT, FIXED, add_templates, forecast_uri, read_fixed
 from htfi.apps.mcp.serving import served_to_callers
 from htfi.domain.errors import HtfiError, NotFound
-from htfi.library.serving.callers import LOCAL, NOBODY
+from htfi.library.serving.callers import LOCAL, UNIDENTIFIED
 from htfi.library.serving.run import ReadableRun
 from htfi.narrative.text import clean
 from htfi.wiring.service.live_record import LiveRecord
@@ -59,7 +59,7 @@ class RecordServer(MCPServer[Any]):
         has_keys: bool = False,
     ) -> None:
         is_local = token_verifier is None and not has_keys
-        self._run_of = run_of = served_to_callers(runs, LOCAL if is_local else NOBODY)
+        self._run_of = run_of = served_to_callers(runs, LOCAL if is_local else UNIDENTIFIED)
         self._runs = runs
         self._bus = InMemorySubscriptionBus()
         is_alone = len(runs) == 1  # a notice names a series, which is one tenant's own

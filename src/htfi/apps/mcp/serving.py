@@ -17,7 +17,7 @@ CALLER_CLAIM = "htfi_caller"
 
 
 def served_to_callers(runs: Mapping[str, ReadableRun], unidentified: Caller) -> RunOf:
-    """Gives the run of the caller's tenant; `unidentified` is who asks where the transport has identified nobody.
+    """Gives the run of the caller's tenant; `unidentified` is who asks where the transport has identified no caller.
 
     It waits until what had been recorded when the run was opened has been read. What it gives raises: AccessDenied
     without the scope, NotFound where the tenant has no run.

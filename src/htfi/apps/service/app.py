@@ -26,7 +26,7 @@ from htfi.apps.service import (
     usage_routes,
 )
 from htfi.apps.service.agents import AgentTools
-from htfi.apps.service.callers import NOBODY, caller_of
+from htfi.apps.service.callers import UNIDENTIFIED, caller_of
 from htfi.apps.service.identity import CallerIdentity
 from htfi.apps.service.measuring import measure
 from htfi.apps.service.openai_api import routes as openai_routes
@@ -202,7 +202,7 @@ class BrowserRules:
 
 
 async def _health(request: Request) -> Response:
-    if caller_of(request) is NOBODY:  # a probe has no key, and gets no figures
+    if caller_of(request) is UNIDENTIFIED:  # a probe has no key, and gets no figures
         runs: dict[str, ServedRun] = request.app.state.runs
         is_well = all(run.record.failure is None for run in runs.values())
         response = json_response(Health("ok" if is_well else "failed", "", False, 0, 0))

@@ -6,11 +6,11 @@ from http import HTTPStatus
 from starlette.requests import HTTPConnection
 
 from htfi.domain.errors import AccessDenied
-from htfi.library.serving.callers import LOCAL, NOBODY, Caller, Scope
+from htfi.library.serving.callers import LOCAL, UNIDENTIFIED, Caller, Scope
 
 
 class Unidentified(AccessDenied):
-    """What a request brings identifies nobody."""
+    """What a request brings identifies no caller."""
 
     status = HTTPStatus.UNAUTHORIZED
 
@@ -29,7 +29,7 @@ def caller_of(connection: HTTPConnection) -> Caller:
     """Who asks; on a service without keys whoever can reach it."""
     caller: Caller | None = connection.scope.get("caller")
     if caller is None:
-        return LOCAL if getattr(connection.app.state, "tenants", None) is None else NOBODY
+        return LOCAL if getattr(connection.app.state, "tenants", None) is None else UNIDENTIFIED
     return caller
 
 

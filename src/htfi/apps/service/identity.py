@@ -12,7 +12,7 @@ from typing import NamedTuple
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from htfi.apps.service.callers import NOBODY, Caller, TooManyAttempts
+from htfi.apps.service.callers import UNIDENTIFIED, Caller, TooManyAttempts
 from htfi.apps.service.metering import Meter
 from htfi.apps.service.problems import problem
 from htfi.apps.service.tenants import Tenants
@@ -54,7 +54,7 @@ class CallerIdentity:
         path: str = scope["path"]
         method: str = scope.get("method", "GET")
         if is_open(path, method) or (path in self._page_paths and method in _SAFE_METHODS):
-            scope["caller"] = NOBODY
+            scope["caller"] = UNIDENTIFIED
             await self._app(scope, receive, send)
             return
         now_ns = time.time_ns()
@@ -65,7 +65,7 @@ class CallerIdentity:
             if path != HEALTH_PATH:
                 await _refuse(denied, scope, receive, send)
                 return
-            scope["caller"] = NOBODY
+            scope["caller"] = UNIDENTIFIED
             await self._app(scope, receive, send)
             return
         accounts = self._tenants.accounts

@@ -28,7 +28,7 @@ class BadParameter(InvalidInput):
 
 
 class ClientGone(HtfiError):
-    """Nobody waits for this answer any more."""
+    """The answer is wanted no more."""
 
     status = HTTPStatus.REQUEST_TIMEOUT
 

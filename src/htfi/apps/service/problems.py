@@ -99,7 +99,7 @@ def add_problems(app: FastAPI) -> None:
         return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{where}: {first['msg']}", instance=request.url.path)
 
     async def of_gone(request: Request, error: Exception) -> JSONResponse:
-        del error  # the client has left in the middle of its body: nobody reads this
+        del error  # the client has left in the middle of its body: this is not read
         return problem(HTTPStatus.BAD_REQUEST, "the body ended before its end", instance=request.url.path)
 
     async def of_others(request: Request, error: Exception) -> JSONResponse:

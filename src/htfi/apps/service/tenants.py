@@ -179,7 +179,7 @@ class Tenants:
         return caller
 
     async def _refresh(self, tokens: "TokenIssuers", issuer: str) -> None:
-        """Keys are read in a thread, so that nobody else waits for who keeps them."""
+        """Keys are read in a thread, so that no other request waits for who keeps them."""
         try:
             await asyncio.to_thread(tokens.refresh, issuer)
         except (InvalidInput, DependencyUnavailable) as error:

@@ -3,8 +3,8 @@
 A question that is being worked out is paused (its process is stopped, and goes on later) while that of a tenant is
 worked out which has used less, so that who asks seldom does not wait for who asks often. What counts is processor time
 of turns by the tenant's weight, and the past counts less and less: half as much after 1.4 s. At a cloud's engine a
-tenant that was idle joins at the smallest counter; here having asked little counts, and what was used while nobody
-else wanted it is forgotten in seconds.
+tenant that was idle joins at the smallest counter; here having asked little counts, and what was used while no
+other wanted it is forgotten in seconds.
 """
 
 import asyncio

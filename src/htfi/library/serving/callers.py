@@ -9,7 +9,7 @@ from htfi.tenancy.scopes import ApiScope as Scope
 class Caller:
     """One that was identified. The tenant "" is that of a service without keys; `key` is its id in usage.
 
-    `person` is whom it stands for in a directory of people; empty for nobody.
+    `person` is whom it stands for in a directory of people; empty for no person.
     """
 
     tenant: str
@@ -23,4 +23,4 @@ class Caller:
 
 
 LOCAL = Caller("", "local user", frozenset(Scope))
-NOBODY = Caller("", "nobody", frozenset())  # what a path that anybody may ask is asked by
+UNIDENTIFIED = Caller("", "unidentified", frozenset())  # at a path that needs no key

@@ -2,7 +2,7 @@
 
 A key or token stands for a person of people.toml (`--person`, the claim `person_claim`): the principal is that person
 with the roles, desks and tenant stated there, and Cedar decides `read_record` on the run's record. One that stands for
-nobody, or for a person who is not there, reads nothing.
+no person, or for one who is not there, reads nothing.
 """
 
 import time
@@ -33,7 +33,7 @@ class ReadingRights:
         self._is_governed = False
 
     def refusal(self, person: str) -> str:
-        """Why this person may not read the record now; empty where it may, or where nobody is asked."""
+        """Why this person may not read the record now; empty where it may, or where no rights are kept."""
         if self._governance is None:
             return ""
         now_s = time.monotonic()
