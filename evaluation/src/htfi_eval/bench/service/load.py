@@ -10,76 +10,29 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
+from htfi_eval.bench.service.connections import ask_at_rate, open_connections
+
 _PATIENCE_S = 60.0
-
-
-class _Client(asyncio.Protocol):
-    """A connection that asks one path again and again; an answer is whole once its stated length is there."""
-
-    def __init__(self, path: str, done: Callable[[float], None]) -> None:
-        self._request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
-        self._done = done
-        self._answer = bytearray()
-        self._transport: asyncio.Transport | None = None
-        self._due_s: list[float] = []
-        self.num_failed = 0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-
-    def ask(self) -> None:
-        """One request more; it waits for the answer before, and its time counts from now."""
-        self._due_s.append(time.perf_counter())
-        if len(self._due_s) == 1:
-            self._send()
-
-    def _send(self) -> None:
-        assert self._transport is not None
-        self._transport.write(self._request)
-
-    def data_received(self, data: bytes) -> None:
-        self._answer += data
-        head, found, body = self._answer.partition(b"\r\n\r\n")
-        if not found:
-            return
-        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-        if len(body) < length:
-            return
-        self.num_failed += not head.startswith(b"HTTP/1.1 200")
-        self._answer.clear()
-        self._done(time.perf_counter() - self._due_s.pop(0))
-        if self._due_s:
-            self._send()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        del exc
-        self.num_failed += len(self._due_s)
 
 
 async def requests(
     port: int, path: str, num_connections: int, per_second: float, seconds: float
 ) -> dict[str, object]:
     """Requests at a rate, spread over the connections in turn, whether or not answers come."""
-    loop = asyncio.get_running_loop()
-    times_s: list[float] = []
-    made = [
-        await loop.create_connection(lambda: _Client(path, times_s.append), "127.0.0.1", port)
-        for _ in range(num_connections)
-    ]
-    clients = [client for _, client in made]
-    num, began = int(per_second * seconds), loop.time()
-    for k in range(num):
-        wait = began + k / per_second - loop.time()
-        if wait > 0:
-            await asyncio.sleep(wait)
-        clients[k % num_connections].ask()
-    end = loop.time() + _PATIENCE_S
-    while len(times_s) + sum(one.num_failed for one in clients) < num and loop.time() < end:
+    answers: list[tuple[str, float]] = []
+    request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    clients = await open_connections(
+        port, request, lambda status, seconds: answers.append((status, seconds)), num_connections
+    )
+    num = int(per_second * seconds)
+    await ask_at_rate(clients, per_second, num)
+    end = time.perf_counter() + _PATIENCE_S
+    while any(one.num_open and not one.is_lost for one in clients) and time.perf_counter() < end:
         await asyncio.sleep(0.01)
+    times_s = [took_s for status, took_s in answers if status == "200"]
     return {"times_ms": [1e3 * one for one in times_s], "failed": num - len(times_s)}
 
 

@@ -13,7 +13,8 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import cast
+
+from htfi_eval.bench.service.connections import ask_at_rate, open_connections
 
 NUM_READING, NUM_ASKING = 20, 4
 _NUM_BARS = 60
@@ -25,42 +26,10 @@ class _Answers:
     times_ms: list[float] = field(default_factory=list[float])  # of those that were answered with 200
     statuses: Counter[str] = field(default_factory=Counter[str])
 
-
-class _TenantConnection(asyncio.Protocol):
-    def __init__(self, request: bytes, answers: _Answers) -> None:
-        self._request, self._answers = request, answers
-        self._answer = bytearray()
-        self._transport: asyncio.Transport | None = None
-        self._due_s: list[float] = []
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-
-    def ask(self) -> None:
-        self._due_s.append(time.perf_counter())
-        if len(self._due_s) == 1:
-            self._send()
-
-    def _send(self) -> None:
-        assert self._transport is not None
-        self._transport.write(self._request)
-
-    def data_received(self, data: bytes) -> None:
-        self._answer += data
-        head, found, body = self._answer.partition(b"\r\n\r\n")
-        if not found:
-            return
-        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-        if len(body) < length:
-            return
-        status = head[9:12].decode()
-        self._answers.statuses[status] += 1
-        ms = 1e3 * (time.perf_counter() - self._due_s.pop(0))
+    def add(self, status: str, took_s: float) -> None:
+        self.statuses[status] += 1
         if status == "200":
-            self._answers.times_ms.append(ms)
-        self._answer.clear()
-        if self._due_s:
-            self._send()
+            self.times_ms.append(1e3 * took_s)
 
 
 async def load(
@@ -79,13 +48,15 @@ async def load(
     read = f"GET {path} HTTP/1.1\r\n{head}\r\n".encode()
     question = f"POST /v1/forecasts HTTP/1.1\r\n{head}{posting}".encode()
     reads, questions = _Answers(), _Answers()
-    readers = await _connected(port, read, reads, times * NUM_READING)
-    askers = await _connected(port, question, questions, times * NUM_ASKING)
+    readers = await open_connections(port, read, reads.add, times * NUM_READING)
+    askers = await open_connections(port, question, questions.add, times * NUM_ASKING)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
-    await asyncio.gather(_paced(readers, reads_per_s, seconds), _paced(askers, questions_per_s, seconds))
     num = round(reads_per_s * seconds), round(questions_per_s * seconds)
+    await asyncio.gather(
+        ask_at_rate(readers, reads_per_s, num[0]), ask_at_rate(askers, questions_per_s, num[1])
+    )
     end = time.perf_counter() + _PATIENCE_S
     while time.perf_counter() < end and (reads.statuses.total(), questions.statuses.total()) != num:
         await asyncio.sleep(0.01)
@@ -95,25 +66,6 @@ async def load(
         "reads": dict(reads.statuses),
         "questions": dict(questions.statuses),
     }
-
-
-async def _connected(port: int, request: bytes, answers: _Answers, num: int) -> list[_TenantConnection]:
-    loop = asyncio.get_running_loop()
-    made = [
-        await loop.create_connection(lambda: _TenantConnection(request, answers), "127.0.0.1", port)
-        for _ in range(num)
-    ]
-    return [connection for _, connection in made]
-
-
-async def _paced(connections: list[_TenantConnection], per_second: float, seconds: float) -> None:
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    for k in range(round(per_second * seconds)):
-        wait_s = began + k / per_second - loop.time()
-        if wait_s > 0:
-            await asyncio.sleep(wait_s)
-        connections[k % len(connections)].ask()
 
 
 def _bars() -> list[dict[str, object]]:
