@@ -75,6 +75,8 @@ def test_forecasts_are_captured_with_what_came_and_learnt_from() -> None:
     assert [len(one.outcomes) == len(one.quantiles) > 100 for one in of_horizons] == [True] * 3
     inside = [float((np.abs(one.outcomes) < one.quantiles[:, 3, -1]).mean()) for one in of_horizons]
     assert min(inside) > 0.8
+    widths = [one.quantiles.mean(axis=1)[:, -1] - one.quantiles.mean(axis=1)[:, 0] for one in of_horizons]
+    np.testing.assert_allclose(np.concatenate(widths), 1.0, atol=1e-9)
     learnt = learn_kind(0, iter([prices]))
     assert sorted(learnt) == sorted(EXPERTS_BY_KIND[0])
     np.testing.assert_allclose(np.sum(list(learnt.values()), axis=0), 1.0, atol=0.004)

@@ -1,11 +1,10 @@
-"""Learns the shipped weights that experts start from, by kind of series and horizon, on years that are not judged.
+"""Learns the shipped weights that experts start from, by kind of series and horizon, on years or symbols not judged.
 
 `python -m htfi_eval.eval.fusion_priors OUT.toml` walks streams of training data and finds for each kind and horizon
 the fixed mix with the least mean CRPS, a tenth of it even. Training data: US equities, every eighth symbol from the
-second that was listed throughout (streams of 1, 1, 1, 3, 9 and 20), 2006 to 2011, and ETFs and large shares, 1998 to
-2005 (streams of 1, 1, 1 and all); currencies by the day, 2012 to 2015 (streams of 1, 1, 1, 3 and 6); the VIX to 2005
-and natural gas (Henry Hub) to 2010; currencies by the hour, 2014 (streams of 1, 1, 3 and 10). No later year is read,
-nor the sample (2006 to 2009).
+second that was listed throughout (streams of 1, 1, 1, 3, 9 and 20), 2006 to 2017; currencies by the day, 2012 to 2015
+(streams of 1, 1, 1, 3 and 6); the VIX to 2005 and natural gas (Henry Hub) to 2010; currencies by the hour, 2014
+(streams of 1, 1, 3 and 10). No other share, no ETF, not the sample (2006 to 2009) and no later year is read.
 """
 
 import sys
@@ -32,6 +31,7 @@ _WARM_INSTANTS = 250  # of a stream, before its forecasts count
 _MAX_FORECASTS = 5_000  # of a stream and horizon, evenly taken
 _STEPS, _RATE = 120, 6.0  # of exponentiated gradients
 _EVERY, _FIRST_PLACE, _LISTED = 8, 1, 0.95  # of the shares: which, and in how many of the instants
+_MIN_WIDTH = 1e-9
 _CLOSE_NS = 21 * 3600 * NS_PER_S
 _HEADER = """\
 # Weights that experts start from, by kind of series and horizon: of the best fixed mix of each on training years and
@@ -41,7 +41,11 @@ _HEADER = """\
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CapturedForecasts:
-    """What experts forecast at one horizon of a stream, and what came: quantiles [M, K, Q], outcomes [M]."""
+    """What experts forecast at one horizon of a stream, and what came: quantiles [M, K, Q], outcomes [M].
+
+    Both are in units of the even mix's own width, as losses are when weights are learnt online: 2008 counts as much as
+    any other year.
+    """
 
     quantiles: Array
     outcomes: Array
@@ -59,7 +63,9 @@ def capture(prices: Prices, config: ForecastConfig) -> list[CapturedForecasts]:
         came = np.concatenate([outcomes[t, places, j] for _, places, t in instants])
         known = np.flatnonzero(np.isfinite(given).all(axis=(1, 2)) & np.isfinite(came))
         taken = known[:: -(-len(known) // _MAX_FORECASTS) or 1]
-        found.append(CapturedForecasts(given[taken], came[taken]))
+        even = given[taken].mean(axis=1)
+        width = np.maximum(even[:, -1] - even[:, 0], _MIN_WIDTH)
+        found.append(CapturedForecasts(given[taken] / width[:, None, None], came[taken] / width))
     return found
 
 
@@ -126,15 +132,12 @@ def table_text(horizons: Sequence[int], weights: Mapping[str, Mapping[str, Seque
 
 
 def _shares(data: Path) -> Iterator[Prices]:
-    prices = load_prices("us_equities", data).cut(None, None, "2011-12-31")
+    prices = load_prices("us_equities", data)
     listed = np.isfinite(prices.close[:, _FIRST_PLACE::_EVERY]).mean(axis=0) > _LISTED
     symbols = np.array(prices.symbols[_FIRST_PLACE::_EVERY])[listed].tolist()
     for chosen in (symbols[3:4], symbols[20:21], symbols[30:31], symbols[10:31:10], symbols[::4][:9]):
         yield prices.cut(chosen)
     yield prices.cut(symbols[1::2][:20])
-    older = load_prices("etf", data).cut(None, None, "2011-12-31")
-    for chosen in (("AAPL",), ("BAC",), ("SPY",), older.symbols):
-        yield older.cut(chosen)
 
 
 def _currencies(data: Path) -> Iterator[Prices]:
