@@ -63,7 +63,7 @@ def _surprise_cells(one: SurpriseFacts | None) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+    return f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
 
 
 def _drawn(move: Slope) -> str:
