@@ -72,7 +72,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (folder / "releases.csv").write_text(
         "time,currency,event,actual,forecast,previous\n"
-        + "".join(f"2024-0{month}-05T13:30:00Z,USD,Non-Farm Payrolls,210K,190K,200K\n" for month in range(1, 5))
+        + "".join(
+            f"2024-0{month}-05T13:30:00Z,USD,Non-Farm Payrolls,210K,190K,200K\n" for month in range(1, 5)
+        )
     )
     (folder / "loans.csv").write_text(
         "sex,ok,repaid\n"
