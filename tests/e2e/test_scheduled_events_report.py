@@ -68,6 +68,10 @@ def test_the_report_shows_what_the_run_learnt_of_its_events(inputs: Path, tmp_pa
     assert "<h2>Scheduled events</h2>" in page
     assert f"<td>× {series.surprise.variance.value:.2f}</td>" in page
     assert "<b>Payrolls" not in page
+    saved = (out / "scheduled_events.json").read_bytes()
+    (out / "scheduled_events.json").unlink()
+    run(inputs, out, str(inputs / "calendar.csv"))
+    assert (out / "scheduled_events.json").read_bytes() == saved  # from the state that the run saved
     changed = (out / "scheduled_events.json").read_text().replace("EURUSD/1h", "OTHER/1h")
     (out / "scheduled_events.json").write_text(changed)
     assert CliRunner().invoke(cli, ["report", str(out)]).exit_code == 0
