@@ -70,9 +70,10 @@ def create_app(
     Without keys, where no tenants are given, there is one: "". `telemetry` counts its requests; the language models
     write and embed for every tenant.
     """
-    turns = AnswerTurns({} if tenants is None else tenants.weights)
+    weights: Mapping[str, float] = {} if tenants is None else tenants.weights
+    turns = AnswerTurns(weights)
     runs = {tenant: ServedRun(place, tenant, turns) for tenant, place in places.items()}
-    served_models = ServedModels(models)
+    served_models = ServedModels(models, weights)
     names = (*_NAMES, *(() if tenants is None else tenants.config.names))
     agents = _agents(runs, names, has_keys=tenants is not None)
 

@@ -59,6 +59,7 @@ class Text:
     receive: Callable[[TextPart], None]
     num_logprobs: int | None
     counts: TextCounts = field(default_factory=TextCounts)
+    is_paused: bool = False  # keeps what it holds, and no round takes it
 
     @property
     def num_left(self) -> int:
@@ -120,27 +121,37 @@ class TextBatch:
             self._remove(text)
 
     def step(self) -> None:
-        """Read prompts that fit, then one round of all texts."""
+        """Read prompts that fit, then one round of all texts that are not paused.
+
+        Where paused texts hold all space that others wait for, they go on, so that it comes free.
+        """
         joining = self._joining()
         try:
             if joining:
                 self._pass(joining, self._engine.prefill, is_round=False)
-            if self._writing:
-                self._pass(list(self._writing), self._engine.decode_round, is_round=True)
+            going = [text for text in self._writing if not text.is_paused]
+            if not going and any(not text.is_paused for text in self._waiting):
+                going = list(self._writing)
+            if going:
+                self._pass(going, self._engine.decode_round, is_round=True)
         except DependencyUnavailable as error:
             for text in list(self._writing):
                 self._remove(text)
                 text.receive(TextPart("", (), (), text.counts, problem=str(error)))
 
     def _joining(self) -> list[Text]:
-        limits = [text.job.tokenized.max_length for text in self._waiting]
+        waiting = [text for text in self._waiting if not text.is_paused]
+        limits = [text.job.tokenized.max_length for text in waiting]
+        num_going = sum(not text.is_paused for text in self._writing)
         num, num_tokens = 0, 0
-        for text in list(self._waiting)[: self._engine.num_admissible(limits, len(self._writing))]:
+        for text in waiting[: self._engine.num_admissible(limits, num_going)]:
             num_tokens += len(text.job.tokenized.prompt)
             if num and num_tokens > _PROMPT_TOKENS:
                 break
             num += 1
-        joining = [self._waiting.popleft() for _ in range(num)]
+        joining = waiting[:num]
+        for text in joining:
+            self._waiting.remove(text)
         self._writing += joining
         for text in joining:
             if text.num_logprobs is not None:

@@ -2,12 +2,14 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import suppress
+from collections import Counter
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 
 import msgspec
 
+from htfi.apps.service.openai_api.engine_turns import EngineTurns
 from htfi.apps.service.openai_api.messages import (
     HEAD_BYTES,
     Answer,
@@ -18,13 +20,15 @@ from htfi.apps.service.openai_api.messages import (
     Part,
     Question,
     Refused,
+    Turn,
     Write,
 )
 from htfi.domain.errors import HtfiError, ServiceBusy
+from htfi.library.serving.answer_turns import AnswerTurns
 from htfi.library.serving.worker import WorkerFailed
 from htfi.wiring.service.language_models import LanguageModelPair
 
-MAX_OPEN = 64  # texts and requests to embed that are open at once
+MAX_OPEN = 64  # texts and requests to embed of one tenant that are open at once
 
 _ENDED = Refused(0, "the process that writes has ended: ask again", HTTPStatus.SERVICE_UNAVAILABLE)
 
@@ -38,15 +42,19 @@ class RefusedByEngine(HtfiError):
 
 
 class EngineProcess:
-    """The engine of a service, started at the first question and again after it ended; belongs to its event loop."""
+    """The engine of a service, started at the first question and again after it ended; belongs to its event loop.
 
-    def __init__(self, pair: LanguageModelPair) -> None:
+    Tenants take turns at it, by what each used lately over its weight.
+    """
+
+    def __init__(self, pair: LanguageModelPair, weights: Mapping[str, float] | None = None) -> None:
         self._command = (sys.executable, "-m", "htfi.apps.service.openai_api.engine_process", *pair)
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
         self._answers: dict[int, asyncio.Queue[Answer]] = {}
-        self._num_open = 0
+        self._num_open = Counter[str]()
+        self._turns = EngineTurns(AnswerTurns(weights or {}, num_at_once=1), self._tell)
         self._last_id = 0
 
     async def write(self, asked: Write) -> AsyncGenerator[Begun | Part]:
@@ -68,9 +76,9 @@ class EngineProcess:
                 else:
                     raise _error_of(answer)
 
-    async def embed(self, texts: list[str]) -> Embedded:
+    async def embed(self, texts: list[str], tenant: str = "") -> Embedded:
         """Raises: ServiceBusy, RefusedByEngine, WorkerFailed."""
-        async with self._asked(Embed(self.next_id(), texts), 1) as answers:
+        async with self._asked(Embed(self.next_id(), texts, tenant), 1) as answers:
             answer = await answers.get()
             if isinstance(answer, Embedded):
                 return answer
@@ -90,41 +98,49 @@ class EngineProcess:
         if self._reading is not None:
             await self._reading
 
-    def _asked(self, question: Write | Embed, num: int) -> "_Asked":
-        return _Asked(self, question, num)
+    @asynccontextmanager
+    async def _asked(self, question: Write | Embed, num: int) -> AsyncGenerator[asyncio.Queue[Answer]]:
+        """A question of so many texts, sent when its tenant has a turn; open until the block ends."""
+        tenant, is_sent, is_whole = question.tenant, False, False
+        if self._num_open[tenant] + num > MAX_OPEN:
+            raise ServiceBusy(
+                f"{self._num_open[tenant]} texts are open already, of at most {MAX_OPEN}: ask again in a while"
+            )
+        self._num_open[tenant] += num
+        try:
+            async with self._turns.question(tenant):
+                try:
+                    async with self._starting:
+                        process = await self._started()
+                    answers = self._answers[question.id] = asyncio.Queue()
+                    is_sent = True
+                    await self._send(process, question)
+                    yield answers
+                    is_whole = True
+                finally:
+                    self._answers.pop(question.id, None)
+                    if is_sent and not is_whole:
+                        await self._cancel(question.id)
+        finally:
+            self._num_open[tenant] -= num
+
+    async def _cancel(self, number: int) -> None:
+        if self._process is not None and self._process.returncode is None:
+            with suppress(WorkerFailed):
+                await asyncio.shield(self._send(self._process, Cancel(number)))
+
+    def _tell(self, tenant: str, is_paused: bool) -> None:
+        if self._process is not None and self._process.returncode is None:
+            assert self._process.stdin is not None
+            self._process.stdin.write(_frame(Turn(tenant, is_paused)))
 
     async def _send(self, process: asyncio.subprocess.Process, question: Question) -> None:
         assert process.stdin is not None
-        content = msgspec.msgpack.encode(question)
         try:
-            process.stdin.write(len(content).to_bytes(HEAD_BYTES, "big") + content)
+            process.stdin.write(_frame(question))
             await process.stdin.drain()
         except ConnectionError:
             raise WorkerFailed(_ENDED.message) from None
-
-    async def begin(self, question: Write | Embed, num: int) -> asyncio.Queue[Answer]:
-        """Send a question that will be open until `end`."""
-        if self._num_open + num > MAX_OPEN:
-            raise ServiceBusy(
-                f"{self._num_open} texts are open already, of at most {MAX_OPEN}: ask again in a while"
-            )
-        self._num_open += num
-        try:
-            async with self._starting:
-                process = await self._started()
-            answers = self._answers[question.id] = asyncio.Queue()
-            await self._send(process, question)
-        except BaseException:
-            await self.end(question, num, is_whole=True)
-            raise
-        return answers
-
-    async def end(self, question: Write | Embed, num: int, *, is_whole: bool) -> None:
-        self._answers.pop(question.id, None)
-        self._num_open -= num
-        if not is_whole and self._process is not None and self._process.returncode is None:
-            with suppress(WorkerFailed):
-                await asyncio.shield(self._send(self._process, Cancel(question.id)))
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
@@ -136,6 +152,8 @@ class EngineProcess:
                 stdout=asyncio.subprocess.PIPE,
             )
             self._reading = asyncio.create_task(self._read(self._process))
+            for tenant in self._turns.paused:
+                self._tell(tenant, True)
         return self._process
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
@@ -157,17 +175,9 @@ class EngineProcess:
                 answers.put_nowait(_ENDED)
 
 
-class _Asked:
-    """One question while it is open."""
-
-    def __init__(self, engine: EngineProcess, question: Write | Embed, num: int) -> None:
-        self._engine, self._question, self._num = engine, question, num
-
-    async def __aenter__(self) -> asyncio.Queue[Answer]:
-        return await self._engine.begin(self._question, self._num)
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        await self._engine.end(self._question, self._num, is_whole=kind is None)
+def _frame(question: Question) -> bytes:
+    content = msgspec.msgpack.encode(question)
+    return len(content).to_bytes(HEAD_BYTES, "big") + content
 
 
 def _error_of(answer: Answer) -> HtfiError:

@@ -28,6 +28,7 @@ from htfi.apps.service.openai_api.messages import (
     Part,
     Question,
     Refused,
+    Turn,
     Write,
     WrittenToken,
 )
@@ -53,11 +54,12 @@ class UnusableRequest(InvalidInput):
         self.param, self.code = param, code
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Embedding:
     """A request to embed: texts still to be read, and the points of the others."""
 
     id: int
+    tenant: str
     waiting: deque[str]
     points: list[bytes] = field(default_factory=list[bytes])
     num_tokens: int = 0
@@ -70,6 +72,8 @@ class Engine:
     def __init__(self, models: LanguageModels, answers: BinaryIO) -> None:
         self._models, self._answers = models, answers
         self._open: dict[int, list[Text]] = {}
+        self._tenants: dict[int, str] = {}  # of the open ones
+        self._paused: set[str] = set()
         self._embeddings: deque[_Embedding] = deque()
         self._forms: OrderedDict[bytes, LanguageGrammar] = OrderedDict()
         self._held: dict[tuple[int, int], tuple[list[str], list[WrittenToken]]] = {}  # of texts not streamed
@@ -77,7 +81,15 @@ class Engine:
 
     @property
     def is_idle(self) -> bool:
-        return not self._open and not self._embeddings
+        return not self._is_writing and self._next_embedding is None
+
+    @property
+    def _is_writing(self) -> bool:
+        return any(self._tenants[number] not in self._paused for number in self._open)
+
+    @property
+    def _next_embedding(self) -> _Embedding | None:
+        return next((one for one in self._embeddings if one.tenant not in self._paused), None)
 
     def take(self, question: Question) -> None:
         """Begin an answer, or end one."""
@@ -88,19 +100,27 @@ class Engine:
                 except (HtfiError, RecursionError) as error:
                     self._refuse(question.id, error)
             case Embed():
-                self._embeddings.append(_Embedding(question.id, deque(question.texts)))
+                self._embeddings.append(_Embedding(question.id, question.tenant, deque(question.texts)))
             case Cancel(id=number):
                 self._held = {key: held for key, held in self._held.items() if key[0] != number}
+                self._tenants.pop(number, None)
                 for text in self._open.pop(number, ()):
                     self._models.batch.cancel(text)
                 self._embeddings = deque(one for one in self._embeddings if one.id != number)
+            case Turn(tenant=tenant, is_paused=is_paused):
+                (self._paused.add if is_paused else self._paused.discard)(tenant)
+                for number, texts in self._open.items():
+                    if self._tenants[number] == tenant:
+                        for text in texts:
+                            text.is_paused = is_paused
 
     def turn(self) -> None:
         """One round of all texts, and some of the texts to embed."""
-        if self._open:
+        if self._is_writing:
             self._models.batch.step()
-        if self._embeddings:
-            self._embed(self._embeddings[0])
+        embedding = self._next_embedding
+        if embedding is not None:
+            self._embed(embedding)
         self._answers.flush()
 
     def _begin(self, asked: Write) -> None:
@@ -121,7 +141,9 @@ class Engine:
             texts.append(
                 models.batch.add(prompt, grammar, sampling, seed, receive, asked.stops, asked.num_logprobs)
             )
-        self._open[asked.id] = texts
+        for text in texts:
+            text.is_paused = asked.tenant in self._paused
+        self._open[asked.id], self._tenants[asked.id] = texts, asked.tenant
         self._send(Begun(asked.id, models.fingerprint))
 
     def _max_tokens(self, asked: Write, num_prompt: int, param: str) -> int:
@@ -173,14 +195,15 @@ class Engine:
                 asked.num_tokens += num
             asked.points.append(np.ascontiguousarray(encoder.encode(texts), "<f4").tobytes())
         except HtfiError as error:
-            self._embeddings.popleft()
+            self._embeddings.remove(asked)
             self._refuse(asked.id, error)
             return
         asked.cpu_s += time.process_time() - began_s
         if asked.waiting:
-            self._embeddings.rotate(-1)  # the next request's turn
+            self._embeddings.remove(asked)
+            self._embeddings.append(asked)  # the next request's turn
             return
-        self._embeddings.popleft()
+        self._embeddings.remove(asked)
         self._send(Embedded(asked.id, encoder.size, b"".join(asked.points), asked.num_tokens, asked.cpu_s))
 
     def _send_part(self, asked: Write, choice: int, began_s: float, part: TextPart) -> None:
@@ -203,7 +226,7 @@ class Engine:
             left = [text for text in self._open.get(asked.id, ()) if batch.holds(text)]
             self._open[asked.id] = left
             if not left:
-                del self._open[asked.id]
+                del self._open[asked.id], self._tenants[asked.id]
 
     def _written(self, token: TokenLogprob) -> WrittenToken:
         top = [(self._piece(other), logprob) for other, logprob in token.top]

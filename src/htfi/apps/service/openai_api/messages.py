@@ -24,6 +24,7 @@ class Write(msgspec.Struct, frozen=True, tag=True):
     is_stream: bool = (
         True  # otherwise each text is sent when it is whole: the service is not woken for every round
     )
+    tenant: str = ""
 
 
 class Embed(msgspec.Struct, frozen=True, tag=True):
@@ -31,12 +32,20 @@ class Embed(msgspec.Struct, frozen=True, tag=True):
 
     id: int
     texts: list[str]
+    tenant: str = ""
 
 
 class Cancel(msgspec.Struct, frozen=True, tag=True):
-    """Nobody waits for this answer any more."""
+    """The answer is wanted no more."""
 
     id: int
+
+
+class Turn(msgspec.Struct, frozen=True, tag=True):
+    """What a tenant has asked, and asks from now on, is held, or goes on."""
+
+    tenant: str
+    is_paused: bool
 
 
 class Begun(msgspec.Struct, frozen=True, tag=True):
@@ -102,5 +111,5 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     code: str | None = None
 
 
-Question = Write | Embed | Cancel
+Question = Write | Embed | Cancel | Turn
 Answer = Begun | Part | Embedded | Refused

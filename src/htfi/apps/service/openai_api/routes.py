@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
 from htfi.apps.service.bodies import MAX_BODY_BYTES, read_bytes
-from htfi.apps.service.callers import needs
+from htfi.apps.service.callers import caller_of, needs
 from htfi.apps.service.metering import meter
 from htfi.apps.service.openai_api.answers import AnswerUsage, CompletionForm, WholeText
 from htfi.apps.service.openai_api.engine import EngineProcess
@@ -70,6 +70,7 @@ async def chat_completions(request: Request) -> Response:
     served = _served(request)
     served.check(asked.model, (served.writer,))
     write = chat_write(asked, served.engine.next_id())
+    write = msgspec.structs.replace(write, tenant=caller_of(request).tenant)
     options = asked.stream_options
     return await _completed(
         request, served, [write], is_chat=True, is_stream=bool(asked.stream),
@@ -85,7 +86,8 @@ async def completions(request: Request) -> Response:
     served = _served(request)
     served.check(asked.model, (served.writer,))
     writes = text_writes(asked, 0)
-    writes = [msgspec.structs.replace(one, id=served.engine.next_id()) for one in writes]
+    tenant = caller_of(request).tenant
+    writes = [msgspec.structs.replace(one, id=served.engine.next_id(), tenant=tenant) for one in writes]
     options = asked.stream_options
     return await _completed(
         request, served, writes, is_chat=False, is_stream=bool(asked.stream),
@@ -101,7 +103,7 @@ async def embeddings(request: Request) -> Response:
     served = _served(request)
     served.check(asked.model, (served.encoder,))
     texts = embedding_inputs(asked, served.embedding_size)
-    found = await _while_connected(request, served.engine.embed(texts))
+    found = await _while_connected(request, served.engine.embed(texts, caller_of(request).tenant))
     usage = AnswerUsage(num_embedded=found.num_tokens, embedding_cpu_s=found.cpu_s)
     count_usage(request, usage)
     points = np.frombuffer(found.content, "<f4").reshape(len(texts), found.size)

@@ -1,6 +1,6 @@
 """The models of a service: their names, and the process that runs them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from htfi.apps.service.openai_api.engine import EngineProcess
 from htfi.apps.service.openai_errors import ModelNotFound
@@ -14,10 +14,10 @@ from htfi.wiring.service.language_models import (
 
 
 class ServedModels:
-    """The writer and the encoder, while the service is up. Every tenant asks the same."""
+    """The writer and the encoder, while the service is up. Every tenant asks the same, in turns."""
 
-    def __init__(self, pair: LanguageModelPair) -> None:
-        self.engine = EngineProcess(pair)
+    def __init__(self, pair: LanguageModelPair, weights: Mapping[str, float] | None = None) -> None:
+        self.engine = EngineProcess(pair, weights)
         self.writer, self.encoder = writer_name(pair.target), ENCODER
         self.embedding_size = embedding_size()
         self._created_s = created_s(pair.target)
