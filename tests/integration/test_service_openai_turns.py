@@ -114,7 +114,11 @@ def test_one_turn_is_shared_by_all_questions_of_a_tenant() -> None:
 
 def test_question_that_is_given_up_before_its_turn_leaves_nothing() -> None:
     async def scene() -> None:
-        turns = EngineTurns(AnswerTurns({"a": 1.0, "b": 1e-6}, num_at_once=1), lambda name, is_paused: None)
+        told: list[str] = []
+        weights = {"a": 1.0, "b": 1e-6}
+        turns = EngineTurns(
+            AnswerTurns(weights, num_at_once=1), lambda name, is_paused: told.append(f"{name} {is_paused}")
+        )
 
         async def ask() -> None:
             async with turns.question("b"):
