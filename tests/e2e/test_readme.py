@@ -70,6 +70,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '[[source]]\nname = "odd"\npath = "odd.csv"\nkind = "trade"\nzone = "UTC"\n\n'
         '[source.columns]\nts = "when"\nsymbol = "what"\nprice = "last"\nsize = "qty"\n'
     )
+    (folder / "releases.csv").write_text(
+        "time,currency,event,actual,forecast,previous\n"
+        + "".join(
+            f"2024-0{month}-05T13:30:00Z,USD,Non-Farm Payrolls,210K,190K,200K\n" for month in range(1, 5)
+        )
+    )
     (folder / "loans.csv").write_text(
         "sex,ok,repaid\n"
         + "".join(f"{rng.choice('fm')},{rng.randrange(2)},{rng.randrange(2)}\n" for _ in range(200))

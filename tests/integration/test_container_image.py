@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "3714aa8837bfa2f7bcc0a202b7a53d8d2359d6b0b5407b4e5763e7539d557666"
+SAMPLE_ROOT = "7a92b50627cfd3cbd362e83611851e69f6513ebf4158ecf13eacdc36c1db58b2"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"

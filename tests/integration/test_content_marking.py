@@ -23,7 +23,7 @@ GENERATED, COMPUTED = content_marking(), content_marking(is_generated=False)
 MARKED: dict[str, tuple[list[str], dict[str, object]]] = {
     "forecast": (["PRICES", "--json"], GENERATED),
     "news": (["Acme cuts its outlook", "--json", "-"], GENERATED),
-    "scenario": (["RUN", "--shock", "ACME -5%", "--json", "-"], GENERATED),
+    "scenario": (["NEW", "--shock", "ACME -5%", "--json", "-"], GENERATED),
     "ledger audit": (["RUN", "--json"], GENERATED),
     "ledger explain": (["RUN", "DECISION", "--json"], GENERATED),
     "audit fairness": (["RUN", "--groups", "GROUPS", "--json", "-"], COMPUTED),
@@ -36,12 +36,12 @@ NOT_CONTENT = {
     "orders list", "orders reconcile", "orders show", "orders positions",
     "service keys add", "service keys list", "service usage", "calendar check",
 }  # fmt: skip
-ELSEWHERE = {  # trials take minutes: the evaluation of the sandbox runs them; costs need a run that traded
-    "sandbox", "orders costs",
+ELSEWHERE = {  # trials and fits take minutes, and are of the evaluation; costs need a run that traded
+    "sandbox", "orders costs", "models fit",
 }  # fmt: skip
 PAGES = {
     "report": (["RUN", "--out", "PAGE"], True),
-    "scenario": (["RUN", "--shock", "ACME -5%", "--html", "PAGE"], True),
+    "scenario": (["NEW", "--shock", "ACME -5%", "--html", "PAGE"], True),
     "audit fairness": (["RUN", "--groups", "GROUPS", "--html", "PAGE"], False),
 }
 
@@ -63,6 +63,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parent = tmp_path_factory.mktemp("traced")
     unpack(ARCHIVE, parent)
     (parent / "groups.csv").write_text("symbol,region\nACME,a\nOMEGA,b\n")
+    # A scenario goes on from a saved state, which is of one version.
+    words = ["run", str(parent / "run-traced" / "prices.csv"), "--out", str(parent / "new")]
+    assert CliRunner().invoke(cli, words, catch_exceptions=False).exit_code == 0
     return parent / "run-traced"
 
 
@@ -78,6 +81,7 @@ def first_reading(run: Path) -> Decision:
 def invoke(run: Path, name: str, words: list[str], page: Path | None = None) -> str:
     places = {
         "RUN": run,
+        "NEW": run.parent / "new",
         "PRICES": run / "prices.csv",
         "GROUPS": run.parent / "groups.csv",
         "KEY": run / "mark.key",

@@ -335,7 +335,7 @@ def test_a_venue_that_is_late_or_breaks_off_or_resends_at_each_message_fills_eac
 ) -> None:
     waits = "logon_wait_s = 60.0\nmax_resend_age_s = 600.0\n"
     is_late = "answer_wait_s = 0.01" if answer is _late else ""
-    num_rows = 320 if answer is _late else 64  # most of them come while an answer is awaited
+    num_rows = 320 if answer is _late else 96  # most of them come while an answer is awaited
     live = Live(tmp_path, first_rows(prices, tmp_path, num_rows), waits + is_late)
     with counterparty(tmp_path, live.port, answer) as venue:
         live.trade()

@@ -3,6 +3,7 @@
 import ast
 import builtins
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
@@ -44,6 +45,7 @@ FOREIGN = {
     "PERIOD_": "MetaTrader's prefix",
     "max_": "a prefix of names",
     "min_": "a prefix of names",
+    "Tentative": "a vendor's word for a time that is not known",
     "OUT": "the folder that a command is given",
     "rv_1s": "a feature whose name carries its window",
     "rv_300s": "a feature whose name carries its window",
@@ -103,6 +105,14 @@ FRAMES = Path("docs/protocol.md")  # writes a frame's name without the "Frame" o
 TESTS = Path("docs/tests.md")
 
 
+def kinds_of_events() -> Iterator[str]:
+    """The kinds of a calendar's events, with the country that a rule leaves open, and without."""
+    rules = tomllib.loads((ROOT / "src" / "htfi" / "calendar" / "kinds.toml").read_text(encoding="utf-8"))
+    for rule in rules["rule"]:
+        kind = rule["kind"]
+        yield from (kind.replace("{country}", country) for country in ("", *rules["countries"]))
+
+
 class Definitions:
     """What the packages define: names anywhere, members of classes, and names local to a file."""
 
@@ -112,6 +122,7 @@ class Definitions:
         self.members: dict[str, set[str]] = defaultdict(set)
         self.bases: dict[str, set[str]] = defaultdict(set)
         self.docstrings: list[tuple[Path, int, str]] = []  # file, line, text
+        self.names |= set(kinds_of_events())
         for path, text in SOURCES.items():
             self.names.update(part.removesuffix(".py") for part in path.parts)
             self.local[path] = self._add(path, ast.parse(text))

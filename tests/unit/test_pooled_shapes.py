@@ -109,6 +109,17 @@ def test_a_group_that_starts_in_a_crisis_has_nearly_forgotten_it_after_years():
     assert abs(after[2, MEDIAN]) < 0.1
 
 
+def test_before_the_first_outcome_of_a_long_horizon_its_shape_is_the_prior():
+    pooled = PooledShape(CONFIG)
+    fed(pooled, skewed((20, 3, len(CONFIG.horizons)), 4))  # no outcome over 22 bars yet
+    _, shape = pooled.of(slice(0, 3), np.zeros(3, np.int64))
+    blank = PooledShape(CONFIG)
+    blank.grow(3)
+    _, before = blank.of(slice(0, 3), np.zeros(3, np.int64))
+    assert shape[:, -1] == pytest.approx(before[:, -1])
+    assert (shape[:, -1, Q95] > 1.0).all()
+
+
 def test_outcomes_that_are_all_zero_leave_finite_quantiles_in_order():
     quantiles = pooled(np.zeros((200, 2, 3)))
     assert np.isfinite(quantiles).all()

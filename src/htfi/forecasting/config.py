@@ -16,7 +16,8 @@ DEFAULT_COVARIATES = ("VIX/1d",)
 DEFAULT_EXPERTS = ("auto",)
 
 
-RESIDUAL_HALF_TRUST = (
+RESIDUAL_HALF_TRUST = 50.0  # of shapes before version 2 of the experts: it stands in digests of settings
+OWN_HALF_TRUST = (
     100.0  # independent outcomes after which a series' own residuals weigh as much as the pooled ones
 )
 USUAL_WINDOW_BARS = 250  # over which the usual volatility is a median

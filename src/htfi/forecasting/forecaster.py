@@ -20,6 +20,7 @@ from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, st
 from htfi.forecasting.joint.history import JointHistory, NormalScores
 from htfi.forecasting.kinds_of_series import KindsOfSeries
 from htfi.forecasting.known_variance.event_effects import EventEffects
+from htfi.forecasting.known_variance.event_facts import KindFacts
 from htfi.forecasting.known_variance.factor import KnownVariance
 from htfi.forecasting.mean_reversion import MeanReversion
 from htfi.forecasting.opinions import OpinionTracker
@@ -32,7 +33,7 @@ from htfi.forecasting.track_record import TrackRecordRow
 
 Array = NDArray[np.float64]
 
-VERSION = "4"
+VERSION = "5"
 FUSED = "fused"
 NARRATOR = "narrator"  # not an expert: the effect of news on the mix
 # Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
@@ -98,6 +99,11 @@ class Forecaster:
     def event_effects(self) -> EventEffects:
         """What is learnt of scheduled events."""
         return self._known.effects
+
+    def event_facts(self) -> list[KindFacts]:
+        """What was learnt of each kind of event of a calendar, the largest effect first."""
+        self.learn()
+        return self._known.event_facts(self._panel.names)
 
     @property
     def choices(self) -> list[kinds.KindChoice]:
@@ -217,11 +223,11 @@ class Forecaster:
         return seen
 
     def _ratio(self, batch: BarBatch, waited: Array) -> Array:
-        """The size [n] of the newest returns over half the 90% band that was forecast for them; NaN where none was."""
+        """The newest returns [n] over half the 90% band that was forecast for them; NaN where none was."""
         half = 0.5 * (waited[:, self._high] - waited[:, self._low])
         if self._config.horizons[0] != 1:
             half = np.full_like(half, np.nan)
-        return np.abs(batch.outcomes[:, 0]) / np.maximum(half, SIGMA_FLOOR)
+        return batch.outcomes[:, 0] / np.maximum(half, SIGMA_FLOOR)
 
     def _collect_matured(self, batch: BarBatch) -> tuple[Array, NDArray[np.bool_], Array, NDArray[np.int64]]:
         """What was forecast for these bars [n, 1 + K, H, Q], fused first; where it has an outcome [n, 1 + K, H]; the

@@ -445,7 +445,8 @@ def fit_shape(
 ):
     """`PooledShape._fit` of counts [B]; fills shape [Q]. `totals` [2 B], `both` [Q] are overwritten."""
     cdef Py_ssize_t b, q, low, high, middle, num_bins = counts.shape[0], num_levels = levels.shape[0]
-    cdef double weight = prior_bars * (sum_of(&counts[0], num_bins)) / most(num, 1.0), total = 0.0, wanted, at
+    cdef double seen = sum_of(&counts[0], num_bins), total = 0.0, wanted, at
+    cdef double weight = prior_bars * (seen if seen > 0.0 else 1.0) / most(num, 1.0)
     for b in range(num_bins):
         totals[num_bins + b] = counts[b] + weight * prior[b]
         total = totals[num_bins + b] if b == 0 else total + totals[num_bins + b]

@@ -182,7 +182,8 @@ class PooledShape:
                     np.empty(2 * len(counts)), np.empty(len(self._levels)), groups["shape"][group, j],
                 )  # fmt: skip
                 continue
-            weight = _SHAPE_PRIOR * counts.sum() / max(num, 1.0)
+            seen = counts.sum()  # none of a long horizon yet, of a short one some: then the prior alone
+            weight = _SHAPE_PRIOR * (seen if seen > 0.0 else 1.0) / max(num, 1.0)
             both = _count_quantiles(counts + weight * self._prior, self._levels)
             even, odd = 0.5 * (both + both[::-1]), 0.5 * (both - both[::-1])
             shape = odd + num / (num + _SKEW_PRIOR) * even

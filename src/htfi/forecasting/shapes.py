@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
-from htfi.forecasting.config import RESIDUAL_HALF_TRUST, ForecastConfig
+from htfi.forecasting.config import OWN_HALF_TRUST, ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
 from htfi.forecasting.pooled_shapes import PooledShape
 
@@ -56,7 +56,7 @@ class ResidualShapes:
         self._levels = np.array(config.levels)
         self._mirrored = np.concatenate([self._levels, 1.0 - self._levels])
         self._median = config.levels.index(0.5)
-        self._half_trust = RESIDUAL_HALF_TRUST * self._horizons
+        self._half_trust = OWN_HALF_TRUST * self._horizons
         self._skew_samples = skew_samples * self._horizons
         self._width = config.residual_window_bars
         longest, num_horizons = config.horizons[-1], len(config.horizons)

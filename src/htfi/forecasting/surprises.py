@@ -34,9 +34,13 @@ class UsualSurprise:
 
     def __init__(self) -> None:
         self._past: deque[float] = deque(maxlen=WINDOW)
+        self._scale = 0.0
 
     def scale(self) -> float:
         """The usual size so far; 0 where too few are known or none differed."""
+        return self._scale
+
+    def _measured(self) -> float:
         if len(self._past) < MIN_PAST:
             return 0.0
         sizes = sorted(self._past)
@@ -47,8 +51,9 @@ class UsualSurprise:
 
     def add(self, gap: float) -> None:
         """Learn a gap; one that is wildly large counts as the largest, so that it alone moves the scale little."""
-        usual = self.scale()
+        usual = self._scale
         self._past.append(min(abs(gap), MAX_SURPRISE * usual) if usual > 0.0 else abs(gap))
+        self._scale = self._measured()
 
 
 @dataclass(slots=True)
@@ -77,7 +82,10 @@ class SurpriseScales:
 
     def _scale_of(self, event: ScheduledEvent) -> UsualSurprise:
         key = (event.symbol or event.currency, figure_name(event.name))
-        return self._scales.setdefault(key, UsualSurprise())
+        found = self._scales.get(key)
+        if found is None:
+            found = self._scales[key] = UsualSurprise()
+        return found
 
 
 def surprise_gap(event: ScheduledEvent) -> float | None:

@@ -87,6 +87,13 @@ def variances(walk: Walk, progress: ProgressCallback | None = None) -> dict[str,
     return variance_by_name
 
 
+def of_every_series(variance_by_name: Mapping[str, Array]) -> dict[str, Array]:
+    """Those forecasters that forecast every series that the fused forecast has: an expert may be of one kind of series
+    alone."""
+    has = {name: np.isfinite(variance).any(axis=(0, 2)) for name, variance in variance_by_name.items()}
+    return {name: variance for name, variance in variance_by_name.items() if (has[name] | ~has[FUSED]).all()}
+
+
 def close_to_close(measured: RealisedOutcomes) -> Array:
     """The realised variance of the next h bars in units of squared returns, [T, N, H].
 
@@ -212,7 +219,7 @@ def judge(prices: Prices, options: WalkOptions) -> tuple["VolatilityScores", lis
         garch_peers(prices, measured, begin, options, progress) if options.with_fitted else ([], [])
     )
     walk = Walk(prices, options.config, [*classical(len(prices.symbols), options.config, begin), *garch])
-    forecasts = variances(walk, progress)
+    forecasts = of_every_series(variances(walk, progress))
     for form, window in zip(HAR, (WINDOW_BARS, None), strict=True):
         forecasts[form] = har_variance(measured, options.config.horizons, window)
     scores = score(forecasts, measured, options.config.horizons, begin)

@@ -17,6 +17,7 @@ from htfi.domain.decision import Regime, Rung
 from htfi.domain.generation import SpeculationStats
 from htfi.forecasting.config import DEFAULT_COVARIATES
 from htfi.forecasting.kinds import KindChoice
+from htfi.forecasting.known_variance.event_facts import KindFacts
 from htfi.forecasting.scores import ScoreRow, beside_best
 from htfi.forecasting.track_record import TrackRecordRow
 from htfi.governance.checkpoints.state import FINAL_PHASES, CheckpointPhase
@@ -32,6 +33,7 @@ _READS_COVARIATES = "market_har"
 _INDENT, _MIN_NAME = 12, 20
 _GROUP_WIDTH, _NARROW_GROUP_WIDTH = 28, 17
 _MAX_RETURNING = 3
+_MAX_EVENTS = 3
 _COVERAGE = (0.88, 0.92)  # what an honest 90% band is expected to hold
 _BETTER, _WORSE = REGIME_STYLE[Regime.NORMAL], REGIME_STYLE[Regime.STRESSED]
 
@@ -72,6 +74,7 @@ class RunTotals:
     covariates: Sequence[str] = ()  # series that inform the volatility of the others
     missing_covariates: Sequence[str] = ()  # those that the settings name and the run has not
     orders: str = ""  # orders, fills and the result of a run that trades
+    events: Sequence[KindFacts] = ()  # of a calendar that bars held, the largest factor first
 
 
 def print_summary(
@@ -119,6 +122,7 @@ def print_summary(
         refused=run.rejected_sources(),
         covariates=[name for name in named if name not in missing],
         missing_covariates=missing if named != DEFAULT_COVARIATES else [],
+        events=forecaster.event_facts(),
         orders="" if run.orders is None else summary_line(run.orders.accounts()),
     )
     for line in summary(totals, console.width, wraps=console.is_terminal or has_width()):
@@ -318,6 +322,16 @@ def _covariate_lines(totals: RunTotals) -> list[tuple[str, str]]:
     return [("covariates", "; ".join(lines))] if lines else []
 
 
+def _events_line(kinds: Sequence[KindFacts]) -> str:
+    """The kinds of scheduled events with the largest factors, and how many surprises were learnt from."""
+    largest = ", ".join(
+        f"{printable(one.kind.replace('_', ' '))} × {one.learnt_factor:.1f} ({one.num_seen:,} seen)"
+        for one in kinds[:_MAX_EVENTS]
+    )
+    num = sum(one.surprise.num for one in kinds if one.surprise is not None)
+    return f"widest bands before {largest}; {counted(num, 'surprise')} learnt from"
+
+
 def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     num_here = totals.num_decisions - totals.num_resumed
     rate = num_here / totals.elapsed_s if totals.elapsed_s > 0 else 0.0
@@ -329,6 +343,8 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     best = words_beside_best(totals.scores)
     if best:
         facts.append(("fused CRPS", best))
+    if totals.events:
+        facts.append(("events", _events_line(totals.events)))
     if totals.num_withheld:
         facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
     if totals.bundle:

@@ -114,9 +114,30 @@ class EventEffects:
         """The kind of a source by its number."""
         return self.kinds[int(self._kind_of[source])]
 
-    def relations(self, row: int, sources: Places) -> Places:
-        """How a series is related to each source [m]."""
-        return self._columns["relation"][row, sources].astype(np.int64)
+    def relations(self, rows: Rows, sources: Places) -> Places:
+        """How each series is related to each source [n, m]."""
+        return self._columns["relation"][rows[:, None], sources].astype(np.int64)
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """Classes of assets with lengths of bars that learn together."""
+        return list(self._groups)
+
+    @property
+    def num_groups(self) -> int:
+        """How many there are."""
+        return len(self._groups)
+
+    def groups_of(self, rows: Rows) -> Places:
+        """The number of each series' group [n]."""
+        return self._columns["group"][rows]
+
+    def class_factors(self, group: int, kind: int, relation: int) -> tuple[float, float]:
+        """The factor of scale of the bar that holds an event: before a run, and as a group's series have taught it."""
+        prior = self._base[group, kind, relation, 0]
+        logs = np.array([prior, prior + self._pool["moved"][group, kind, relation, 0]])
+        before, learnt = exact.exp(np.minimum(np.maximum(logs, -_MAX_LOG), _MAX_LOG)).tolist()
+        return before, learnt
 
     def variances(self, rows: Rows, sources: Places) -> Array:
         """Factors of variance [n, m, L] of events by source [m] on these series; 0 where one is none of theirs."""

@@ -79,6 +79,12 @@ def kind_of(event: ScheduledEvent) -> str:
     return event.kind or f"{event.currency} {event.name}".strip()
 
 
+def line_key(event: ScheduledEvent) -> tuple[int, str, str, str, bool]:
+    """What lines for the same event share: time, kind, currency, company, and whether the time is exact."""
+    time_ns = event.time_ns if event.is_exact else event.time_ns + _WITHIN_DAY_NS
+    return time_ns, kind_of(event), event.currency, event.symbol.upper(), event.is_exact
+
+
 def tabulate(events: Sequence[ScheduledEvent]) -> ScheduledLines:
     """The events, each once, whatever their order and however often a line comes.
 
@@ -90,8 +96,7 @@ def tabulate(events: Sequence[ScheduledEvent]) -> ScheduledLines:
         withdrawn_ns = event.withdrawn_ns or _ALWAYS
         if event.kind == CLOSED:
             closures.add(Closure(event.time_ns // NS_PER_DAY, event.currency, event.known_ns, withdrawn_ns))
-        time_ns = event.time_ns if event.is_exact else event.time_ns + _WITHIN_DAY_NS
-        key = (time_ns, kind_of(event), event.currency, event.symbol.upper(), event.is_exact)
+        key = line_key(event)
         first = spans.get(key, (event.known_ns, withdrawn_ns))
         spans[key] = min(event.known_ns, first[0]), max(withdrawn_ns, first[1])
     ordered = sorted(spans)

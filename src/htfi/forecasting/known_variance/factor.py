@@ -19,9 +19,11 @@ from htfi.domain.time import NS_PER_DAY, parse_duration
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.known_variance.coming_bars import ComingBars, daily_ends, is_weekend, week_slots
 from htfi.forecasting.known_variance.event_effects import BarWithEvents, EventEffects, combine
+from htfi.forecasting.known_variance.event_facts import KindFacts, event_facts
 from htfi.forecasting.known_variance.event_table import ScheduledLines, tabulate
 from htfi.forecasting.known_variance.priors import Priors, shipped
 from htfi.forecasting.known_variance.relations import HOME, currencies_of
+from htfi.forecasting.known_variance.surprise_effects import Z90, ClosedBar, SurpriseEffects
 from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
 from htfi.forecasting.panel import BarBatch
 
@@ -35,6 +37,7 @@ _NONE, _INTRADAY, _DAILY = 0, 1, 2  # what is known of a series' bars
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
 _NO_DAYS = np.empty(0, np.int64)
 _NEVER = -1
+_NO_EVENT = -1
 _RANGE_SHARE = 0.75  # of an event's log factor: a release jumps, so the range grows less than the return
 
 
@@ -42,10 +45,11 @@ _RANGE_SHARE = 0.75  # of an event's log factor: a release jumps, so the range g
 class _Contributions:
     """What moves the variance of bars of rows [n] with the same spans: m events and gaps, in the order of the bars.
 
-    Shapes: sources, lags and bars [m]; variances [n, m].
+    Shapes: places, of events in the table, −1 for a gap, sources, lags and bars [m]; variances [n, m].
     """
 
     rows: Rows
+    places: Instants
     sources: Instants
     lags: Instants
     bars: Instants
@@ -62,7 +66,12 @@ class _Contributions:
         """The part that concerns one bar."""
         there = self.bars == bar
         return _Contributions(
-            self.rows, self.sources[there], self.lags[there], self.bars[there], self.variances[:, there]
+            self.rows,
+            self.places[there],
+            self.sources[there],
+            self.lags[there],
+            self.bars[there],
+            self.variances[:, there],
         )
 
 
@@ -110,6 +119,7 @@ class KnownVariance:
         self._table = tabulate(events)
         self._priors = priors or shipped()
         self.effects = EventEffects(self._table, self._priors, _GAPS)
+        self._surprises = SurpriseEffects(self.effects, self._table, events) if self._table.kinds else None
         self._first_gap = len(self._table.kinds)
         self._hours, self._pattern = ComingBars(), WeeklyPattern()
         self._columns = SeriesColumns()
@@ -149,6 +159,8 @@ class KnownVariance:
             self._columns["is_home"][row] = not currencies_of(symbol)
             self._num_known += kind != _NONE
             self.effects.add(row, symbol, max(length_ns, 1))
+            if self._surprises is not None:
+                self._surprises.add(row, symbol)
         self.num_series = len(series)
         if (self._columns["kind"] == _INTRADAY).any():
             self._hours.grow(len(series))
@@ -309,22 +321,24 @@ class KnownVariance:
         bar = np.searchsorted(ends, times, "right")
         inside = (bar < num_bars) & (times >= begins[np.minimum(bar, num_bars - 1)])
         inside &= is_daily | self._table.is_exact[places]
-        bar, sources = bar[inside], sources[inside]
+        bar, sources, places = bar[inside], sources[inside], places[inside]
+        events = [places, places]
         bars, lags, kinds = [bar, bar + 1], [np.zeros_like(bar), np.ones_like(bar)], [sources, sources]
         if is_daily and begins[0] != _NEVER:
             days = (np.diff(ends) + NS_PER_DAY // 2) // NS_PER_DAY
             after = np.flatnonzero(days > 1)
+            events.append(np.full_like(after, _NO_EVENT))
             bars.append(after + 1)
             lags.append(np.zeros_like(after))
             kinds.append(self._first_gap + np.minimum(days[after] - 2, len(_GAPS) - 1))
-        at, lag, kind = (np.concatenate(each) for each in (bars, lags, kinds))
+        at, lag, kind, place = (np.concatenate(each) for each in (bars, lags, kinds, events))
         order = np.argsort(at, kind="stable")
         order = order[(at[order] >= 1) & (at[order] < num_bars)]
         if not len(order):
             return None
-        at, lag, kind = at[order], lag[order], kind[order]
+        at, lag, kind, place = at[order], lag[order], kind[order], place[order]
         variances = self.effects.variances(rows, kind)[:, np.arange(len(kind)), lag]
-        return _Contributions(rows, kind, lag, at, variances)
+        return _Contributions(rows, place, kind, lag, at, variances)
 
     def divided(self, batch: BarBatch) -> Array | None:
         """What the outcomes [n, H] that came with these bars would have been without what was known; None: the same."""
@@ -335,7 +349,7 @@ class KnownVariance:
         return None if (waited == 1.0).all() else batch.outcomes / waited
 
     def learn(self, batch: BarBatch, ratio: Array) -> None:
-        """Take in the bars that closed. `ratio` [n] is each return's size over half the 90% band that was forecast."""
+        """Take in the bars that closed. `ratio` [n] is each return over half the 90% band that was forecast."""
         if not self._num_known:
             return
         columns, index = self._columns, batch.index
@@ -352,9 +366,24 @@ class KnownVariance:
         place[index] = np.arange(len(index))
         for part in self._closing:
             seen = ratio[place[part.rows]]
-            self.effects.learn(BarWithEvents(part.rows, part.sources, part.lags, part.variances, seen))
+            if self._surprises is not None:
+                held = (part.lags == 0) & (part.places != _NO_EVENT)
+                end_ns = int(batch.end_ns[place[part.rows[0]]])
+                sigmas = Z90 * seen
+                self._surprises.learn(
+                    ClosedBar(part.rows, part.places[held], part.sources[held], sigmas, end_ns)
+                )
+            self.effects.learn(
+                BarWithEvents(part.rows, part.sources, part.lags, part.variances, np.abs(seen))
+            )
         self._closing, self._is_prepared = [], False
         self._prepare(index)
+
+    def event_facts(self, names: Sequence[str]) -> list[KindFacts]:
+        """What was learnt of a calendar's events, for series of these names by row; empty without a calendar."""
+        if self._surprises is None:
+            return []
+        return event_facts(self.effects, self._surprises, self._table.kinds, names)
 
     def state(self) -> dict[str, Any]:
         return {
@@ -362,6 +391,7 @@ class KnownVariance:
             "hours": self._hours.state(),
             "pattern": self._pattern.state(),
             "effects": self.effects.state(),
+            "surprises": self._surprises.state() if self._surprises is not None else {},
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -370,6 +400,8 @@ class KnownVariance:
         self._hours.restore(state["hours"])
         self._pattern.restore(state["pattern"])
         self.effects.restore(state["effects"])
+        if self._surprises is not None and state.get("surprises"):
+            self._surprises.restore(state["surprises"])
         self._closing, self._prepared, self._is_prepared = [], None, False
 
 

@@ -67,7 +67,7 @@ def observe(prices: Prices, events: list[ScheduledEvent]) -> list[_Seen]:
             there = bars.variances[place] > 0.0
             if not np.isfinite(size) or not there.any():
                 continue
-            relations = effects.relations(int(bars.rows[place]), bars.sources)
+            relations = effects.relations(bars.rows[[place]], bars.sources)[0]
             parameters = tuple(
                 (effects.kind(int(source)), int(relation), int(lag))
                 for source, relation, lag, used in zip(bars.sources, relations, bars.lags, there, strict=True)

@@ -20,6 +20,7 @@ from htfi.governance.ledger.log import LogReader
 from htfi.narrative.facts.statements.compared import ComparedDocument
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason as IntakeReason
 from htfi.wiring.control import governance_entries
+from htfi.wiring.event_file import EventFile, read_event_facts
 from htfi.wiring.order_record import has_orders, order_events
 from htfi.wiring.outputs import PEERS, QUARANTINE
 from htfi.wiring.statement_file import read_statements
@@ -136,6 +137,7 @@ class ReportFacts:
     statements: list[ComparedDocument] = field(default_factory=list[ComparedDocument])
     governance: list[GovernanceEntry] = field(default_factory=list[GovernanceEntry])
     orders: OrderSurvey | None = None
+    events: EventFile | None = None
 
 
 def read_facts(folder: Path, ledger: LogReader, size: int) -> ReportFacts:
@@ -146,6 +148,7 @@ def read_facts(folder: Path, ledger: LogReader, size: int) -> ReportFacts:
     facts.repaired = facts.quarantine.pop(IntakeReason.REPAIRED, ReasonCount())
     facts.peers = read_peers(folder)
     facts.statements = read_statements(folder)
+    facts.events = read_event_facts(folder)
     facts.governance = list(governance_entries(folder))
     if has_orders(folder):
         facts.orders = OrderSurvey().take_all(order_events(folder))

@@ -12,6 +12,7 @@ from htfi.apps.cli.report.cells import cells_html
 from htfi.apps.cli.report.facts import ReportFacts, peers_html
 from htfi.apps.cli.report.governance import governance_html
 from htfi.apps.cli.report.orders import orders_html
+from htfi.apps.cli.report.scheduled_events import scheduled_events_html
 from htfi.apps.cli.report.statements import statements_html
 from htfi.apps.cli.report.survey import NUM_INTERVALS, NUM_PIT_BINS, RunSurvey
 from htfi.apps.cli.report.tables import (
@@ -45,6 +46,7 @@ def render(facts: ReportFacts, survey: RunSurvey, tracks: list[dict[str, Any]]) 
         "notable": notable_html(survey),
         "readings": readings_html(survey),
         "statements": statements_html(facts.statements),
+        "events": scheduled_events_html(facts.events),
         "orders": orders_html(facts.orders),
         "governance": governance_html(facts.governance),
         "series": series_html(survey, [track["name"] for track in tracks]),

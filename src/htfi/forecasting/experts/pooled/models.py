@@ -158,7 +158,7 @@ def _decode(model: EncodedModel, num_outputs: int, kept: list[int]) -> ScaleTree
     if num and (int(features.max()) >= len(FEATURES) or int(np.abs(leaves).max()) > _MAX_LEAF):
         raise ValueError("a feature or a leaf is out of range")
     if any(math.isnan(threshold) for row in model.thresholds for threshold in row):
-        raise ValueError("a threshold is no number")
+        raise ValueError("a threshold is NaN")
     return ScaleTrees(
         np.ascontiguousarray(linear[:, kept]), features, thresholds, np.ascontiguousarray(leaves[:, :, kept])
     )
