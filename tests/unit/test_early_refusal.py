@@ -35,7 +35,7 @@ def early(quota: Quota) -> tuple[EarlyRefusal, UsageAccounts]:
         return caller if text == "right" else None
 
     tenants = SimpleNamespace(accounts=accounts, caller_of_key=caller_of_key)
-    return EarlyRefusal(cast(Tenants, tenants), None), accounts
+    return EarlyRefusal(cast(Tenants, tenants), None, ["/", "/assets/page.js"]), accounts
 
 
 def scope(path: str, *authorizations: bytes) -> Scope:
@@ -65,8 +65,9 @@ def test_known_key_is_refused_only_once_its_quota_is_spent() -> None:
         scope("/v1/series", b"Basic right"),
         scope("/v1/series", b"Bearer right", b"Bearer right"),
         scope("/v1/openapi.json", b"Bearer right"),
+        scope("/assets/page.js", b"Bearer right"),
     ],
-    ids=["no key", "unknown key", "another scheme", "two keys", "open path"],
+    ids=["no key", "unknown key", "another scheme", "two keys", "open path", "page's file"],
 )
 def test_all_else_goes_the_whole_way(asked: Scope) -> None:
     refusing, accounts = early(Quota(requests_per_day=1))

@@ -4,6 +4,7 @@ It covers what floods: a known key in `Authorization`. All else goes the whole w
 """
 
 import time
+from collections.abc import Iterable
 from http import HTTPStatus
 
 from starlette.responses import Response
@@ -20,15 +21,19 @@ _BEARER = b"bearer "
 class EarlyRefusal:
     """Of one service; belongs to its event loop."""
 
-    def __init__(self, tenants: Tenants, measured: RequestMeasures | None) -> None:
+    def __init__(
+        self, tenants: Tenants, measured: RequestMeasures | None, page_paths: Iterable[str] = ()
+    ) -> None:
+        """`page_paths` are those of the page's files, which are answered to whoever asks."""
         self._tenants, self._measured = tenants, measured
+        self._page_paths = frozenset(page_paths)
 
     def answer(self, scope: Scope) -> Response | None:
         """The answer to a request that is over its quota, which counts as refused; None for any other."""
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(given) != 1 or given[0][: len(_BEARER)].lower() != _BEARER:
             return None
-        if is_open(scope["path"], scope["method"]):
+        if is_open(scope["path"], scope["method"], self._page_paths):
             return None
         now_ns, began_ns = time.time_ns(), time.monotonic_ns()
         text = given[0][len(_BEARER) :].decode("latin-1").strip()

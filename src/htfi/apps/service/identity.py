@@ -5,7 +5,7 @@ Then the quotas: a request over them is answered here, at the least cost.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -53,7 +53,7 @@ class CallerIdentity:
             return
         path: str = scope["path"]
         method: str = scope.get("method", "GET")
-        if is_open(path, method) or (path in self._page_paths and method in _SAFE_METHODS):
+        if is_open(path, method, self._page_paths):
             scope["caller"] = UNIDENTIFIED
             await self._app(scope, receive, send)
             return
@@ -94,9 +94,10 @@ class CallerIdentity:
         return self._tenants.caller_of_session(given.cookie, now_ns)
 
 
-def is_open(path: str, method: str) -> bool:
-    """Whether a path of the API is answered to whoever asks."""
-    return (path in _OPEN_PATHS and method in _SAFE_METHODS) or (path == SESSION_PATH and method == "POST")
+def is_open(path: str, method: str, page_paths: Container[str] = ()) -> bool:
+    """Whether a path of the API or of the page is answered to whoever asks."""
+    is_read = (path in _OPEN_PATHS or path in page_paths) and method in _SAFE_METHODS
+    return is_read or (path == SESSION_PATH and method == "POST")
 
 
 class CrossSite(AccessDenied):

@@ -11,7 +11,7 @@ from typing import cast
 
 import uvicorn
 
-from htfi.apps.service.app import create_app
+from htfi.apps.service.app import create_app, page_paths
 from htfi.apps.service.certificate import ServerCertificate
 from htfi.apps.service.early_refusal import EarlyRefusal
 from htfi.apps.service.http_protocol import BoundedHttpProtocol
@@ -40,7 +40,7 @@ def serve(
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is an open file
     app = create_app(places, tenants, telemetry, models)
     proxies = () if tenants is None else tenants.config.proxies
-    refusing = None if tenants is None else EarlyRefusal(tenants, app.state.measured).answer
+    refusing = None if tenants is None else EarlyRefusal(tenants, app.state.measured, page_paths()).answer
     protocol = cast("type[BoundedHttpProtocol]", partial(BoundedHttpProtocol, refusing))
     config = uvicorn.Config(
         app, loop="uvloop", http=protocol, ws="websockets-sansio", lifespan="on", log_level="warning",

@@ -54,7 +54,7 @@ class EngineProcess:
         self._starting = asyncio.Lock()
         self._answers: dict[int, asyncio.Queue[Answer]] = {}
         self._num_open = Counter[str]()
-        self._turns = EngineTurns(AnswerTurns(weights or {}, num_at_once=1), self._tell)
+        self._turns = EngineTurns(AnswerTurns(weights or {}, num_at_once=1), self._send_turn)
         self._last_id = 0
 
     async def write(self, asked: Write) -> AsyncGenerator[Begun | Part]:
@@ -129,7 +129,7 @@ class EngineProcess:
             with suppress(WorkerFailed):
                 await asyncio.shield(self._send(self._process, Cancel(number)))
 
-    def _tell(self, tenant: str, is_paused: bool) -> None:
+    def _send_turn(self, tenant: str, is_paused: bool) -> None:
         if self._process is not None and self._process.returncode is None:
             assert self._process.stdin is not None
             self._process.stdin.write(_frame(Turn(tenant, is_paused)))
@@ -153,7 +153,7 @@ class EngineProcess:
             )
             self._reading = asyncio.create_task(self._read(self._process))
             for tenant in self._turns.paused:
-                self._tell(tenant, True)
+                self._send_turn(tenant, True)
         return self._process
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:

@@ -16,25 +16,25 @@ class _Share:
     """The open questions of one tenant; the work that its turn pauses and resumes."""
 
     tenant: str
-    tell: Callable[[str, bool], None]
+    send_turn: Callable[[str, bool], None]
     has_begun: asyncio.Event = field(default_factory=asyncio.Event)
     num_open: int = 0
     is_paused: bool = False
 
     def pause(self) -> None:
         self.is_paused = True
-        self.tell(self.tenant, True)
+        self.send_turn(self.tenant, True)
 
     def resume(self) -> None:
         self.is_paused = False
-        self.tell(self.tenant, False)
+        self.send_turn(self.tenant, False)
 
 
 class EngineTurns:
-    """`tell(tenant, is_paused)` holds what a tenant has at the engine, or lets it go on. For one event loop."""
+    """`send_turn(tenant, is_paused)` holds what a tenant has at the engine, or lets it go on. For one event loop."""
 
-    def __init__(self, turns: AnswerTurns, tell: Callable[[str, bool], None]) -> None:
-        self._turns, self._tell = turns, tell
+    def __init__(self, turns: AnswerTurns, send_turn: Callable[[str, bool], None]) -> None:
+        self._turns, self._send_turn = turns, send_turn
         self._shares: dict[str, tuple[_Share, asyncio.Task[None]]] = {}
 
     @property
@@ -48,7 +48,7 @@ class EngineTurns:
         while (found := self._shares.get(tenant)) is not None and not found[0].num_open:
             await asyncio.wait([found[1]])  # its turn is just ending
         if found is None:
-            share = _Share(tenant, self._tell)
+            share = _Share(tenant, self._send_turn)
             task = asyncio.create_task(self._hold(share))
             self._shares[tenant] = found = share, task
             task.add_done_callback(lambda _: self._shares.pop(tenant))
