@@ -204,7 +204,7 @@ def test_what_is_open_at_the_end_is_cancelled_by_one_message_or_singly_where_tha
 ) -> None:
     live = Live(tmp_path, market, "XSIM", orders="logon_wait_s = 60.0\nanswer_wait_s = 0.1")
     live.quotes = tmp_path / "few.csv"
-    live.quotes.write_text("".join((market / "quotes.csv").read_text().splitlines(keepends=True)[:252]))
+    live.quotes.write_text("".join((market / "quotes.csv").read_text().splitlines(keepends=True)[:284]))
     with ExitStack() as closing:
         live.open(closing, answer)
         events = live.trade()

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from htfi.calendar.recognition import figure_name
 from htfi.domain.scheduled_event import ScheduledEvent
 
 MAX_SURPRISE = (
@@ -81,6 +80,8 @@ class SurpriseScales:
             self._scale_of(event).add(gap)
 
     def _scale_of(self, event: ScheduledEvent) -> UsualSurprise:
+        from htfi.calendar.recognition import figure_name  # a run without a calendar reads no rules of names
+
         key = (event.symbol or event.currency, figure_name(event.name))
         found = self._scales.get(key)
         if found is None:
