@@ -38,6 +38,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory, htfi: Callable[..., str]) -
     return folder
 
 
+@pytest.mark.slow
 def test_a_fit_compares_itself_with_the_experts_out_of_sample(fitted: Path) -> None:
     told = json.loads((fitted / "out.json").read_text())
     rows = {(row["forecaster"], row["bars"]): row for row in told["rows"]}

@@ -61,6 +61,7 @@ def test_a_second_run_elsewhere_and_in_another_zone_has_the_same_root(
     assert root(tmp_path) == root(sample_run)
 
 
+@pytest.mark.slow
 def test_a_run_elsewhere_that_is_stopped_has_decided_the_same_so_far(
     sample_run: Path, tmp_path: Path
 ) -> None:

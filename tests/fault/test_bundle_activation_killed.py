@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from htfi.adapters.keys.ed25519 import signing_key
 from htfi.domain.time import NS_PER_S
 from htfi.governance.bundles.bundle import (
@@ -84,6 +86,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_nodes_killed_while_they_activate_have_the_same_bundles_in_the_end(tmp_path: Path) -> None:
     rng = random.Random(SEED)
     cluster = Cluster(tmp_path)

@@ -140,6 +140,7 @@ def stalling(answer: bytes, pause_s: float) -> Iterator[str]:
         listener.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "pause_s"), [(b"", 0.0), (b"+PONG\r\n", 0.03), (b"+PONG\r\n", 0.0), (b"*-7\r\n!?", 0.0)]
 )

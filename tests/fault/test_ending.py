@@ -115,6 +115,7 @@ def pair(closing: contextlib.ExitStack) -> list[Process]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_a_cloud_whose_view_nobody_reads_drains(closing: contextlib.ExitStack) -> None:
     cloud = start(closing, [*CLOUD, "cloud1", "--listen", "127.0.0.1:0"], PYTHONFAULTHANDLER="1")
@@ -124,6 +125,7 @@ def test_a_cloud_whose_view_nobody_reads_drains(closing: contextlib.ExitStack) -
     assert cloud.end_or_show_stacks(signal.SIGTERM) == (0, "")
 
 
+@pytest.mark.slow
 def test_idle_clouds_drain_though_a_peer_never_closes_its_stream(closing: contextlib.ExitStack) -> None:
     first, second = pair(closing)
     for cloud in (first, second):
@@ -148,6 +150,7 @@ def test_clouds_end_whenever_they_are_told(closing: contextlib.ExitStack, seed: 
     assert set(statuses) <= {0, -signal.SIGTERM}  # the latter before it has begun to serve
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_a_run_whose_decisions_nobody_reads_stops_when_it_is_told_to(
     closing: contextlib.ExitStack, tmp_path: Path

@@ -99,6 +99,7 @@ def test_an_edge_of_another_authority_is_not_let_in_and_knows_why(
     assert cloud.receive(0) is None
 
 
+@pytest.mark.slow
 def test_a_certificate_that_expires_stops_new_streams_on_either_side_and_is_named(tmp_path: Path) -> None:
     soon = datetime.now(UTC) - timedelta(days=1) + timedelta(seconds=2.5)
     for role, name, other in (

@@ -25,7 +25,9 @@ EDGE = (
     "--cloud",
     "cloud1=127.0.0.1:9",
 )  # nothing listens there: it works alone
-COMMANDS = pytest.mark.parametrize("command", [RUN, EDGE], ids=["run", "edge"])
+COMMANDS = pytest.mark.parametrize(
+    "command", [RUN, pytest.param(EDGE, marks=pytest.mark.slow)], ids=["run", "edge"]
+)
 NUM_DAYS = 400
 
 

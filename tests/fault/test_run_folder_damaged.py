@@ -248,6 +248,7 @@ def pipe(folder: Path, lines: bytes) -> subprocess.CompletedProcess[bytes]:
     )
 
 
+@pytest.mark.slow
 def test_what_was_piped_in_is_decided_again_from_the_inbox(tmp_path: Path) -> None:
     rows = [
         f'{{"ts":"2024-{1 + day // 28:02}-{1 + day % 28:02}T21:00:00Z","symbol":"AAA","interval":"1d",'

@@ -46,6 +46,7 @@ def every_line_is_recorded(folder: Path) -> None:
         ledger.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("num_kills", "seed"), [(5, 4), pytest.param(300, 5, marks=pytest.mark.slow)])
 def test_killed_at_any_instant_a_run_ends_with_the_same_files(
     few_prices: Path,

@@ -177,6 +177,7 @@ def test_a_named_person_reenables_a_stopped_run(
     assert verify(folder).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_supervisor_that_falls_silent_stops_the_run(
     closing: contextlib.ExitStack, prices: Path, tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ def whole(market: Path, runs: KillableRuns, tmp_path_factory: pytest.TempPathFac
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_kills", [5, pytest.param(100, marks=pytest.mark.slow)])
 def test_a_killed_run_on_paper_ends_as_if_it_had_not_been(
     market: Path, runs: KillableRuns, whole: Path, tmp_path: Path, num_kills: int

@@ -79,6 +79,7 @@ def test_a_full_disk_sends_nothing_and_is_one_line(
     assert orders_of(tmp_path / "run") == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_kills", [3, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_venue_and_a_run_killed_at_random_instants_trade_as_if_they_had_not_been(
     few_prices: Path,

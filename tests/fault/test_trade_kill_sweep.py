@@ -130,6 +130,7 @@ def check_live(folder: Path) -> None:
     outcome(folder / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("num_kills", "kills_a_round", "killed"),
     [

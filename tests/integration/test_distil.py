@@ -77,6 +77,7 @@ def learnt(
     return out, shop.distil(out, lines=lines), lines
 
 
+@pytest.mark.slow
 def test_a_draft_that_comes_to_say_what_its_target_says_is_promoted_whole(
     shop: Shop, learnt: tuple[Path, DistillationResult, list[str]]
 ) -> None:

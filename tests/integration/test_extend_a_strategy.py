@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 import htfi
 from random_pair import write_random_pair
 
@@ -32,6 +34,7 @@ print(json.dumps([len(read), drafted, problems]))
 """
 
 
+@pytest.mark.slow
 def test_a_strategy_is_one_file_and_one_line(tmp_path: Path):
     source = tmp_path / "src" / "htfi"
     shutil.copytree(Path(htfi.__file__).parent, source)

@@ -45,6 +45,7 @@ def check(folder: Path, role: str, version: str, num_orders: int) -> None:
     check_exchange(folder, ["node", "counterparty.mjs"], FOLDER, role, version, num_orders)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not is_installed(), reason="jspurefix is not in build/jspurefix: `make test-all` installs it"
 )

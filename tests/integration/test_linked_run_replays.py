@@ -47,6 +47,7 @@ class AnyWay(Plan):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "with_facts"),
     [*(pytest.param(seed, False, marks=pytest.mark.slow) for seed in (0, 1)), (2, True)],

@@ -26,6 +26,7 @@ from linked_world import FakeCloud, Plan, World, WorldTransport
 from random_pair import write_random_pair
 
 
+@pytest.mark.slow
 def test_an_edges_readings_take_keyed_noise_and_are_written_again_with_the_key(tmp_path: Path) -> None:
     pair = write_random_pair(tmp_path / "pair")
     settings = override(load_settings(environment={}), "encoding", model="heads")

@@ -112,6 +112,7 @@ def mend(folder: Path, num_released: int = 0) -> str:
         ledger.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edited_journal_is_named_line_by_line_and_mended(folder: Path, edit: str) -> None:
     change, words = EDITS[edit]

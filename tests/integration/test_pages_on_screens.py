@@ -205,6 +205,7 @@ def test_columns_that_decide_are_on_a_phone_s_screen_whatever_readers_are_called
     assert max(ends) <= 420
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_fall_of_99_percent_is_drawn_on_a_logarithmic_scale_and_a_walk_is_not(
     browser, tmp_path, make_decisions, write_journal
@@ -222,6 +223,7 @@ def test_a_fall_of_99_percent_is_drawn_on_a_logarithmic_scale_and_a_walk_is_not(
     assert len(set(texts)) == len(texts)
 
 
+@pytest.mark.slow
 @needs_chromium
 @pytest.mark.parametrize("width", [420, 1280])
 def test_ticks_of_the_report_s_time_axis_say_different_things_and_stand_apart(browser, report, width):

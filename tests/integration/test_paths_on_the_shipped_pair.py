@@ -95,6 +95,7 @@ def drawn(
     return sampled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("num", "horizon", "sampling"),
     [

@@ -18,6 +18,9 @@ NUM_COMPILED = 29
 TOP = ("setup.py", "pyproject.toml", "README.md", "LICENSE")
 
 
+pytestmark = pytest.mark.slow  # a checkout is copied and built from
+
+
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Made from a copy of what is tracked, with the folders that extras name."""

@@ -180,6 +180,7 @@ def test_everything_can_be_reached_by_keyboard_and_has_a_name(page: Chromium) ->
     assert page.run("document.documentElement.lang") == "en"
 
 
+@pytest.mark.slow
 def test_service_that_went_away_is_said_and_found_again(folder: Path, browser: Chromium) -> None:
     with ServiceProcess("--follow", str(folder)) as first:
         port = first.port

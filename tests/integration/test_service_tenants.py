@@ -163,6 +163,7 @@ def test_every_path_but_those_of_a_page_is_closed_without_a_key(served: Served) 
     assert sorted(opened) == [("GET", "/v1/health")]
 
 
+@pytest.mark.slow
 def test_key_that_was_revoked_is_refused_within_a_second(served: Served) -> None:
     key, key_id = issue(served.folder, "acme", "to end")
     until(lambda: served.get("/v1/session", key).status_code == 200)

@@ -65,6 +65,7 @@ def texts(target: LoadableModel, about: int) -> list[GenerationRequest]:
     return [GenerationRequest(prompt, form, seed, 1.0) for seed, form in enumerate([words, path])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_the_tokens_are_those_of_plain_decoding_whatever_the_length(
     pair: tuple[LoadableModel, Network, Network], way: str

@@ -40,6 +40,7 @@ def say(*words: object) -> str:
     return done.output
 
 
+@pytest.mark.slow
 def test_children_go_to_several_venues_and_the_ledger_verifies(traded: Path) -> None:
     events = list(order_events(traded / "run"))
     parents = {one.order_id: one for one in events if isinstance(one, ParentOrder)}
@@ -84,6 +85,7 @@ def test_orders_show_tells_a_parent_with_its_children_and_their_fills(traded: Pa
     assert f"{parent.order_id}.1" in words
 
 
+@pytest.mark.slow
 def test_the_same_run_sends_the_same_orders(traded: Path) -> None:
     done = run(traded, "again", "--algorithm", "vwap")
     assert done.exit_code == 0, done.output

@@ -58,6 +58,7 @@ def test_a_run_through_fix_trades_as_the_run_on_paper_to_the_last_fill(
     assert "positions add up" in say("ledger", "verify", tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_hours_halts_and_auctions_of_a_venue_behind_fix_are_those_on_paper(tmp_path: Path) -> None:
     write_quotes(tmp_path / "quotes.csv", 40)
     desk = tmp_path / "desk.toml"

@@ -196,7 +196,11 @@ def _answers_no_mass_cancel(venue: Counterparty, message: FixMessage) -> list[Co
 
 @pytest.mark.parametrize(
     ("answer", "num_singly"),
-    [(mass_cancelled, 0), (leave_open, 2), (_answers_no_mass_cancel, 2)],
+    [
+        (mass_cancelled, 0),
+        pytest.param(leave_open, 2, marks=pytest.mark.slow),
+        pytest.param(_answers_no_mass_cancel, 2, marks=pytest.mark.slow),
+    ],
     ids=["taken", "refused", "not answered"],
 )
 def test_what_is_open_at_the_end_is_cancelled_by_one_message_or_singly_where_that_fails(

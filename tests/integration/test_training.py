@@ -66,6 +66,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TrainingRes
     return folder, _train(folder, TINY)
 
 
+@pytest.mark.slow
 def test_both_models_learn_and_come_to_agree(trained: tuple[Path, TrainingResult]) -> None:
     folder, result = trained
     measured = [line for line in _log(folder) if "target_ce_path" in line]

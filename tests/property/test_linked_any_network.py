@@ -52,6 +52,7 @@ def check_rounds(request: GenerationRequest, answer: Completion, story: str) -> 
     assert (again.tokens, again.rounds) == (answer.tokens, answer.rounds), story
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 120))]
 )
