@@ -22,7 +22,7 @@ class ScheduledEvent(msgspec.Struct, frozen=True, kw_only=True):
     forecast: float | None = None
     previous: float | None = None
     actual_known_ns: int = 0  # from when the actual may be used; 0: from time_ns
-    is_by_rule: bool = False  # follows from a rule ('the first business day'), and was stated by nobody
+    is_by_rule: bool = False  # follows from a rule ('the first business day'), and no source stated it
     withdrawn_ns: int = 0  # from when the line no longer held, because it was moved or cancelled; 0: never
 
     def is_expected(self, now_ns: int) -> bool:

@@ -96,6 +96,7 @@ class PooledShape:
         self._groups.declare("bars", np.zeros(num))
         self._groups.declare("independent", 1.0)  # series that the group is worth
         self._groups.declare("owed_bars", 0.0)
+        self._sizes: Array | None = None  # of the groups, until the next count
         self._prior = _prior_counts()
         blank = np.broadcast_to(_count_quantiles(self._prior, self._levels), (num, len(self._levels)))
         self._groups.declare("shape", 0.5 * (blank - blank[:, ::-1]))
@@ -116,7 +117,9 @@ class PooledShape:
         series["group"][bars.rows] = bars.group
         num_series = {group: int((series["group"] == group).sum()) for group in distinct(bars.group)}
         for group, num in num_series.items():
-            groups["independent"][group] = min(float(num), _MAX_INDEPENDENT)
+            independent = min(float(num), _MAX_INDEPENDENT)
+            if groups["independent"][group] != independent:
+                groups["independent"][group], self._sizes = independent, None
         expected = self._group_sizes()
         if compiled.core is not None:
             seen = np.empty((2 + groups["counts"].shape[2], len(self._horizons)))
@@ -129,6 +132,7 @@ class PooledShape:
                 )  # fmt: skip
         else:
             self._count_bars(bars, halves, num_series, expected)
+        self._sizes = None
         for group in num_series:
             if groups["owed_bars"][group] >= 1.0:
                 groups["owed_bars"][group] = 0.0
@@ -198,9 +202,11 @@ class PooledShape:
     def _group_sizes(self) -> Array:
         """The size of each group [G, H], drawn to that at the shortest horizon while independent outcomes are few."""
         groups = self._groups
-        raw = groups["sizes"] / groups["num"]
-        num = groups["bars"] / self._horizons * groups["independent"][:, None]
-        return (num * raw + _GROUP_SIZE_PRIOR * raw[:, :1]) / (num + _GROUP_SIZE_PRIOR)
+        if self._sizes is None or len(self._sizes) != len(groups["num"]):
+            raw = groups["sizes"] / groups["num"]
+            num = groups["bars"] / self._horizons * groups["independent"][:, None]
+            self._sizes = (num * raw + _GROUP_SIZE_PRIOR * raw[:, :1]) / (num + _GROUP_SIZE_PRIOR)
+        return self._sizes
 
     def state(self) -> dict[str, Any]:
         return {"series": self._series.state(), "groups": self._groups.state()}
@@ -208,6 +214,7 @@ class PooledShape:
     def restore(self, state: dict[str, Any]) -> None:
         self._series.restore(state["series"])
         self._groups.restore(state["groups"])
+        self._sizes = None
 
 
 def _prior_counts() -> Array:

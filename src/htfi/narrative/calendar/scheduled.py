@@ -30,7 +30,7 @@ _MAX_PERCENT = 100.0
 def announcements_of(events: Iterable[ScheduledEvent]) -> tuple[Announcement, ...]:
     """Events whose outcomes are worth preparing for: rates, consumer prices, payrolls, GDP, results of companies.
 
-    Only of a known time, and that nobody has withdrawn; of several lines of one release the first figure stands.
+    Only of a known time, and not withdrawn; of several lines of one release the first figure stands.
     """
     best: dict[tuple[AnnouncementKind, str, int], Announcement] = {}
     for event in events:
