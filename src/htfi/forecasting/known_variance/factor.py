@@ -30,7 +30,14 @@ from htfi.forecasting.known_variance.event_facts import KindFacts, event_facts
 from htfi.forecasting.known_variance.event_table import ScheduledLines, tabulate
 from htfi.forecasting.known_variance.priors import Priors, shipped
 from htfi.forecasting.known_variance.quiet_days import QuietDays, is_near_year_end
-from htfi.forecasting.known_variance.relations import FX, HOME, OTHER_ASSETS, asset_class, currencies_of
+from htfi.forecasting.known_variance.relations import (
+    FX,
+    HOME,
+    OTHER_ASSETS,
+    VOLATILITY,
+    asset_class,
+    currencies_of,
+)
 from htfi.forecasting.known_variance.surprise_effects import Z90, ClosedBar, SurpriseEffects
 from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
 from htfi.forecasting.panel import BarBatch
@@ -43,7 +50,7 @@ VERSION = "2"
 KNOWN = "known_variance"
 _NONE, _INTRADAY, _DAILY, _QUIET = 0, 1, 2, 3  # what is known of a series' bars; quiet days alone
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
-_ASSETS = (FX, OTHER_ASSETS)
+_ASSETS = (FX, VOLATILITY, OTHER_ASSETS)
 _NO_DAYS = np.empty(0, np.int64)
 _NEVER = -1
 _RANGE_SHARE = 0.75  # of an event's log factor: a release jumps, so the range grows less than the return
