@@ -395,60 +395,112 @@ def learn_pooled(
 
 # --- the shape of a group's outcomes
 
-def count_outcomes(
+cdef inline double drawn_size(double num, double own, double horizon, double expected, double prior_bars) noexcept nogil:
+    """`PooledShape._size` of one series and horizon."""
+    num = num / horizon
+    return (num * own + prior_bars * expected) / (num + prior_bars)
+
+
+cdef inline double group_size(
+    double size, double num, double first_size, double first_num, double bars, double horizon, double independent,
+    double prior,
+) noexcept nogil:
+    """`PooledShape._group_sizes` of one group and horizon."""
+    bars = bars / horizon * independent
+    return (bars * (size / num) + prior * (first_size / first_num)) / (bars + prior)
+
+
+def learn_shapes(
     const int64_t[::1] index, const int64_t[::1] ages, const int64_t[::1] groups, const double[:, :] outcomes,
-    const double[:, :, ::1] halves, const int64_t[::1] horizons, double[:, :, :, ::1] kept, double[:, :, ::1] sized,
-    double[:, ::1] sizes, double[:, ::1] num, double[:, :, ::1] counts, double[:, ::1] group_sizes,
-    double[:, ::1] group_num, double[:, ::1] group_bars, double[::1] owed_bars, const double[::1] expected,
-    Py_ssize_t group, double num_series, double[:, ::1] seen, double bin_width, const double[::1] size_bars,
-    double prior_bars, double half_life,
+    const double[:, :, ::1] halves, const int64_t[::1] horizons, int64_t[::1] group_of, double[:, :, :, ::1] kept,
+    double[:, :, ::1] sized, double[:, ::1] sizes, double[:, ::1] num, double[:, :, ::1] counts,
+    double[:, ::1] group_sizes, double[:, ::1] group_num, double[:, ::1] group_bars, double[::1] independent,
+    double[::1] owed_bars, double[:, :, ::1] shapes, const double[::1] prior, const double[::1] levels,
+    const double[::1] size_bars, double[::1] scratch, double bin_width, double prior_bars, double half_life,
+    double group_prior, double most_independent, double shape_prior, double skew_prior,
 ):
-    """`PooledShape.learn` of one group, but for what is fitted. `seen` [2 + B, H] is overwritten."""
-    cdef Py_ssize_t i, j, b, row, slot, longest = sized.shape[2], num_bins = counts.shape[2], side = (num_bins - 1) // 2
-    cdef double reach = bin_width * side, signed_size, size, place, gain, spans, keep, bars
-    seen[:, :] = 0.0
-    for i in range(index.shape[0]):
-        if groups[i] != group:
+    """`PooledShape.learn`. `scratch` [H (2 + B) + 2 B + Q] is overwritten."""
+    cdef Py_ssize_t i, j, b, row, slot, group, longest = sized.shape[2], num_bins = counts.shape[2]
+    cdef Py_ssize_t side = (num_bins - 1) // 2, num_horizons = horizons.shape[0], num_of_bars = index.shape[0]
+    cdef double reach = bin_width * side, size, place, gain, keep, bars, num_series, expected
+    cdef double *seen = &scratch[0]
+    cdef double *of_horizon
+    cdef bint is_here
+    for i in range(num_of_bars):
+        group_of[index[i]] = groups[i]
+    for group in range(counts.shape[0]):
+        is_here = False
+        for i in range(num_of_bars):
+            if groups[i] == group:
+                is_here = True
+                break
+        if not is_here:
             continue
-        row = index[i]
-        for j in range(horizons.shape[0]):
-            spans = num[row, j] / <double>horizons[j]
-            slot = slot_before(ages[i], horizons[j], longest)
-            signed_size = outcomes[i, j] / kept[row, j, slot, 1 if outcomes[i, j] > 0.0 else 0]
-            size, place = fabs(signed_size), signed_size / sized[row, j, slot]
-            slot = ages[i] % longest
-            kept[row, j, slot, 0], kept[row, j, slot, 1] = halves[i, j, 0], halves[i, j, 1]
-            sized[row, j, slot] = (spans * sizes[row, j] + prior_bars * expected[j]) / (spans + prior_bars)
-            if isfinite(size) and isfinite(place):
-                gain = 1.0 / least(num[row, j] + 1.0, size_bars[j])
-                size = least(size, reach)
-                seen[2 + side + <Py_ssize_t>rint(clamp(place, reach) / bin_width), j] += 1.0
-                sizes[row, j] += gain * (size - sizes[row, j])
-                num[row, j] = least(num[row, j] + 1.0, size_bars[j])
-                seen[0, j] += size
-                seen[1, j] += 1.0
-    for j in range(horizons.shape[0]):
-        bars = seen[1, j] / num_series
-        keep = exact_exp(-LN2 / half_life * bars)
-        for b in range(num_bins):
-            counts[group, j, b] = keep * counts[group, j, b] + seen[2 + b, j]
-        group_sizes[group, j] = keep * group_sizes[group, j] + seen[0, j]
-        group_num[group, j] = keep * group_num[group, j] + seen[1, j]
-        group_bars[group, j] = keep * group_bars[group, j] + bars
-        if j == 0:
-            owed_bars[group] += bars
+        num_series = 0.0
+        for row in range(group_of.shape[0]):
+            num_series += 1.0 if group_of[row] == group else 0.0
+        independent[group] = least(num_series, most_independent)
+        for j in range(num_horizons):
+            of_horizon = seen + j * (2 + num_bins)
+            for b in range(2 + num_bins):
+                of_horizon[b] = 0.0
+            expected = group_size(
+                group_sizes[group, j], group_num[group, j], group_sizes[group, 0], group_num[group, 0],
+                group_bars[group, j], <double>horizons[j], independent[group], group_prior,
+            )
+            for i in range(num_of_bars):
+                if groups[i] != group:
+                    continue
+                row = index[i]
+                slot = slot_before(ages[i], horizons[j], longest)
+                place = outcomes[i, j] / kept[row, j, slot, 1 if outcomes[i, j] > 0.0 else 0]
+                size, place = fabs(place), place / sized[row, j, slot]
+                slot = ages[i] % longest
+                kept[row, j, slot, 0], kept[row, j, slot, 1] = halves[i, j, 0], halves[i, j, 1]
+                sized[row, j, slot] = drawn_size(num[row, j], sizes[row, j], <double>horizons[j], expected, prior_bars)
+                if isfinite(size) and isfinite(place):
+                    gain = 1.0 / least(num[row, j] + 1.0, size_bars[j])
+                    size = least(size, reach)
+                    of_horizon[2 + side + <Py_ssize_t>rint(clamp(place, reach) / bin_width)] += 1.0
+                    sizes[row, j] += gain * (size - sizes[row, j])
+                    num[row, j] = least(num[row, j] + 1.0, size_bars[j])
+                    of_horizon[0] += size
+                    of_horizon[1] += 1.0
+        for j in range(num_horizons):  # once all are counted: the sizes of long horizons follow the shortest's
+            of_horizon = seen + j * (2 + num_bins)
+            bars = of_horizon[1] / num_series
+            keep = exact_exp(-LN2 / half_life * bars)
+            for b in range(num_bins):
+                counts[group, j, b] = keep * counts[group, j, b] + of_horizon[2 + b]
+            group_sizes[group, j] = keep * group_sizes[group, j] + of_horizon[0]
+            group_num[group, j] = keep * group_num[group, j] + of_horizon[1]
+            group_bars[group, j] = keep * group_bars[group, j] + bars
+            if j == 0:
+                owed_bars[group] += bars
+        if owed_bars[group] < 1.0:
+            continue
+        owed_bars[group] = 0.0
+        for j in range(num_horizons):
+            fit_shape(
+                &counts[group, j, 0], &prior[0], num_bins, &levels[0], levels.shape[0],
+                group_bars[group, j] / <double>horizons[j] * independent[group], shape_prior, skew_prior, bin_width,
+                seen, &shapes[group, j, 0],
+            )
 
 
-def fit_shape(
-    const double[::1] counts, const double[::1] prior, const double[::1] levels, double num, double prior_bars,
-    double skew_prior, double bin_width, double[::1] totals, double[::1] both, double[::1] shape,
-):
-    """`PooledShape._fit` of counts [B]; fills shape [Q]. `totals` [2 B], `both` [Q] are overwritten."""
-    cdef Py_ssize_t b, q, low, high, middle, num_bins = counts.shape[0], num_levels = levels.shape[0]
-    cdef double seen = sum_of(&counts[0], num_bins), total = 0.0, wanted, at
+cdef void fit_shape(
+    const double *counts, const double *prior, Py_ssize_t num_bins, const double *levels, Py_ssize_t num_levels,
+    double num, double prior_bars, double skew_prior, double bin_width, double *scratch, double *shape,
+) noexcept nogil:
+    """`PooledShape._fit` of counts [B] of one horizon; fills shape [Q]. `scratch` [2 B + Q] is overwritten."""
+    cdef Py_ssize_t b, q, low, high, middle
+    cdef double *totals = scratch
+    cdef double *both = scratch + 2 * num_bins
+    cdef double seen = sum_of(counts, num_bins), total = 0.0, wanted, at
     cdef double weight = prior_bars * (seen if seen > 0.0 else 1.0) / most(num, 1.0)
     for b in range(num_bins):
         totals[num_bins + b] = counts[b] + weight * prior[b]
+    for b in range(num_bins):
         total = totals[num_bins + b] if b == 0 else total + totals[num_bins + b]
         totals[b] = total
     for q in range(num_levels):
@@ -468,6 +520,55 @@ def fit_shape(
         at = 0.5 * (both[q] + both[num_levels - 1 - q])
         at = wanted + num / (num + skew_prior) * at
         shape[q] = at if q == 0 else most(shape[q - 1], at)
+
+
+def shapes_of(
+    const int64_t[::1] groups, const double[:, :] num, const double[:, :] own, const int64_t[::1] horizons,
+    const double[:, ::1] group_sizes, const double[:, ::1] group_num, const double[:, ::1] group_bars,
+    const double[::1] independent, const double[:, :, ::1] shapes, double[:, ::1] sizes, double[:, :, ::1] found,
+    double prior_bars, double group_prior,
+):
+    """`PooledShape.of`, into sizes [n, H] and found [n, H, Q]."""
+    cdef Py_ssize_t i, j, q, group
+    cdef double expected
+    for i in range(groups.shape[0]):
+        group = groups[i] if groups[i] > 0 else 0
+        for j in range(horizons.shape[0]):
+            expected = group_size(
+                group_sizes[group, j], group_num[group, j], group_sizes[group, 0], group_num[group, 0],
+                group_bars[group, j], <double>horizons[j], independent[group], group_prior,
+            )
+            sizes[i, j] = drawn_size(num[i, j], own[i, j], <double>horizons[j], expected, prior_bars)
+            for q in range(shapes.shape[2]):
+                found[i, j, q] = shapes[group, j, q]
+
+
+def fit_residuals(
+    const float[:, :, ::1] ranked, const int64_t[:, :] nums, const double[::1] mirrored, const double[::1] half_trust,
+    const double[::1] skew_samples, const double[:, ::1] sizes, const double[:, :, ::1] pooled, Py_ssize_t median,
+    double[::1] both, double[:, :, ::1] shapes,
+):
+    """`ResidualShapes._fit` from ranked residuals [n, H, W]; fills shapes [n, H, Q]. `both` [2 Q] is overwritten."""
+    cdef Py_ssize_t i, j, q, low, num_levels = shapes.shape[2]
+    cdef int64_t last
+    cdef double num, at, below, above, even, skew_trust, trust, middle
+    for i in range(ranked.shape[0]):
+        for j in range(ranked.shape[1]):
+            num = <double>least(<double>nums[i, j], <double>ranked.shape[2])
+            last = <int64_t>most(num - 1.0, 0.0)
+            for q in range(2 * num_levels):
+                at = least(most(num * mirrored[q] - 0.5, 0.0), <double>last)
+                low = <Py_ssize_t>at
+                below = <double>ranked[i, j, low]
+                above = <double>ranked[i, j, low + 1 if low + 1 < last else last]
+                both[q] = below + (at - <double>low) * (above - below) if num > 0.0 else 0.0
+            skew_trust, trust = num / (num + skew_samples[j]), num / (num + half_trust[j])
+            middle = 0.5 * (both[median] + both[num_levels + median])
+            for q in range(num_levels):
+                even = 0.5 * (both[q] + both[num_levels + q])
+                at = 0.5 * (both[q] - both[num_levels + q]) + skew_trust * (even - middle)
+                at = trust * at + (1.0 - trust) * (sizes[i, j] * pooled[i, j, q])
+                shapes[i, j, q] = at if q == 0 else most(shapes[i, j, q - 1], at)
 
 
 # --- what HAR reads
