@@ -12,6 +12,8 @@ from libc.stdint cimport int64_t
 cdef extern from "../domain/portable_math.h" nogil:
     double exact_log(double x)
     double exact_exp(double x)
+    double nearest(double x)
+    void exact_exps(double *x, long num)
 
 ctypedef unsigned char flag
 
@@ -783,17 +785,22 @@ cdef inline double rate_of(double largest, double square, double pace, double lo
     return pace * least(0.5 / most(largest, min_loss), sqrt(log_k / most(square, min_loss)))
 
 
-cdef inline void step(
-    double *regret, double *square, double *largest, double loss, double keep, double pace, double log_k,
-    double min_loss,
+cdef void step(
+    double *regret, double *square, double *largest, const double *loss, Py_ssize_t num, double keep, double pace,
+    double log_k, double min_loss,
 ) noexcept nogil:
-    """`CrpsAggregation._step` of one weight."""
-    cdef double most_loss = largest[0] * keep, sum_squares = square[0] * keep
-    cdef double scaled = rate_of(most_loss, sum_squares, pace, log_k, min_loss) * loss
-    cdef double peak = most(most_loss, fabs(loss)), surprise = 2.0 * peak if scaled < -0.5 else 0.0
-    regret[0] = regret[0] * keep + 0.5 * (loss * (1.0 - scaled) - surprise)
-    square[0] = sum_squares + loss * loss
-    largest[0] = peak
+    """`CrpsAggregation._step` of so many weights side by side; none of the numbers is NaN."""
+    cdef Py_ssize_t m
+    cdef double far, sum_squares, scaled, peak, first, second, size
+    for m in range(num):
+        far, sum_squares, size = largest[m] * keep, square[m] * keep, fabs(loss[m])
+        first = 0.5 / (far if far > min_loss else min_loss)
+        second = sqrt(log_k / (sum_squares if sum_squares > min_loss else min_loss))
+        scaled = pace * (first if first < second else second) * loss[m]
+        peak = far if far > size else size
+        regret[m] = regret[m] * keep + 0.5 * (loss[m] * (1.0 - scaled) - (2.0 * peak if scaled < -0.5 else 0.0))
+        square[m] = sum_squares + loss[m] * loss[m]
+        largest[m] = peak
 
 
 def learn_weights(
@@ -803,106 +810,121 @@ def learn_weights(
     double[:, :, :, ::1] losses, double[::1] slope, double[::1] terms, const double[::1] paces,
     double keep_share, double log_k, double min_loss,
 ):
-    """`CrpsAggregation.learn` of each series' own; fills losses [n, H, K, Z]. `slope`, `terms` [Q] are overwritten."""
-    cdef Py_ssize_t i, j, k, z, q, a, row, num_levels = levels.shape[0]
-    cdef double width, loss, y, keep
+    """`CrpsAggregation.learn` of each series' own; fills losses [n, H, K, Z]. `slope` [Q], `terms` [2 Q] are
+    overwritten. What is not known changes nothing."""
+    cdef Py_ssize_t i, j, k, z, q, a, row, num_levels = levels.shape[0], num = losses.shape[2] * losses.shape[3]
+    cdef double width, loss, y
+    cdef double *gains = &terms[0] + num_levels
     for i in range(index.shape[0]):
         row = index[i]
         for j in range(known.shape[1]):
+            if not known[i, j]:
+                for k in range(losses.shape[2]):
+                    for z in range(shares.shape[0]):
+                        losses[i, j, k, z] = 0.0
+                continue
             y = outcome[i, j]
             width = most(waited[i, 0, j, num_levels - 1] - waited[i, 0, j, 0], 1e-12)
-            keep = keep_share if known[i, j] else 1.0
             for q in range(num_levels):
                 slope[q] = cells[q] * ((1.0 if y < waited[i, 0, j, q] else 0.0) - levels[q]) / width
             for k in range(losses.shape[2]):
+                for q in range(num_levels):
+                    gains[q] = slope[q] * (waited[i, 0, j, q] - waited[i, 1 + k, j, q])
                 for z in range(shares.shape[0]):
                     for q in range(num_levels):
-                        terms[q] = slope[q] * (waited[i, 0, j, q] - waited[i, 1 + k, j, q]) * shares[z, q]
+                        terms[q] = gains[q] * shares[z, q]
                     loss = sum_of(&terms[0], num_levels)
-                    loss = loss if known[i, j] and isfinite(loss) else 0.0
-                    losses[i, j, k, z] = loss
-                    for a in range(2):
-                        q = 1 + regimes[i, j] if a else 0
-                        step(&regret[row, q, j, k, z], &square[row, q, j, k, z], &largest[row, q, j, k, z], loss, keep,
-                             paces[j], log_k, min_loss)
+                    losses[i, j, k, z] = loss if isfinite(loss) else 0.0
+            for a in range(2):
+                q = 1 + regimes[i, j] if a else 0
+                step(&regret[row, q, j, 0, 0], &square[row, q, j, 0, 0], &largest[row, q, j, 0, 0], &losses[i, j, 0, 0],
+                     num, keep_share, paces[j], log_k, min_loss)
 
 
 def pool_losses(
     Py_ssize_t group, int64_t end_ns, const int64_t[::1] groups, const int64_t[:, :] regimes,
     const flag[:, :] known, const double[:, :, :, ::1] losses, double[:, :, :, :, ::1] regret,
     double[:, :, :, :, ::1] square, double[:, :, :, :, ::1] largest, double[:, :, :, :, ::1] owed,
-    double[:, :, ::1] owed_share, int64_t[::1] ends_ns, const double[::1] paces, double num_series,
-    double half_life, double log_k, double min_loss,
+    double[:, :, ::1] owed_share, int64_t[::1] ends_ns, const double[::1] paces, double[::1] summed,
+    double num_series, double half_life, double log_k, double min_loss,
 ):
-    """`CrpsAggregation._pool` of one group."""
-    cdef Py_ssize_t i, j, k, z, a, num_awake = owed.shape[1]
-    cdef double keep, total
+    """`CrpsAggregation._pool` of one group. `summed` [K Z] is overwritten."""
+    cdef Py_ssize_t i, j, a, m, num_awake = owed.shape[1], num = owed.shape[3] * owed.shape[4]
+    cdef double keep, count
+    cdef double *owed_here
+    cdef const double *loss
     if end_ns > ends_ns[group]:
         for a in range(num_awake):
             for j in range(owed.shape[2]):
                 keep = exact_exp(-LN2 / half_life * owed_share[group, a, j])
-                for k in range(owed.shape[3]):
-                    for z in range(owed.shape[4]):
-                        step(&regret[group, a, j, k, z], &square[group, a, j, k, z], &largest[group, a, j, k, z],
-                             owed[group, a, j, k, z], keep, paces[j], log_k, min_loss)
-                        owed[group, a, j, k, z] = 0.0
+                owed_here = &owed[group, a, j, 0, 0]
+                step(&regret[group, a, j, 0, 0], &square[group, a, j, 0, 0], &largest[group, a, j, 0, 0], owed_here, num,
+                     keep, paces[j], log_k, min_loss)
+                for m in range(num):
+                    owed_here[m] = 0.0
                 owed_share[group, a, j] = 0.0
         ends_ns[group] = end_ns
     for a in range(num_awake):
         for j in range(owed.shape[2]):
-            total = 0.0
+            count = 0.0
+            for m in range(num):
+                summed[m] = 0.0
             for i in range(groups.shape[0]):
                 if groups[i] == group and known[i, j] and (a == 0 or regimes[i, j] == a - 1):
-                    total += 1.0
-            owed_share[group, a, j] += total / num_series
-            if total == 0.0:
+                    count += 1.0
+                    loss = &losses[i, j, 0, 0]
+                    for m in range(num):
+                        summed[m] += loss[m]
+            owed_share[group, a, j] += count / num_series
+            if count == 0.0:
                 continue  # nothing is added
-            for k in range(owed.shape[3]):
-                for z in range(owed.shape[4]):
-                    total = 0.0
-                    for i in range(groups.shape[0]):
-                        if groups[i] == group and known[i, j] and (a == 0 or regimes[i, j] == a - 1):
-                            total += losses[i, j, k, z]
-                    owed[group, a, j, k, z] += total / num_series
+            owed_here = &owed[group, a, j, 0, 0]
+            for m in range(num):
+                owed_here[m] += summed[m] / num_series
 
 
 def fill_priors(
     const double[:, :, :, :, ::1] regret, const double[:, :, :, :, ::1] square, const double[:, :, :, :, ::1] largest,
     const double[:, :, ::1] starts, const double[::1] powers, double[:, :, :, :, ::1] priors, const double[::1] paces,
-    double log_k, double min_loss, double min_prior,
+    double[:, ::1] scratch, double log_k, double min_loss, double min_prior,
 ):
-    """`CrpsAggregation._priors`, into priors [P, R, H, K, Z]."""
-    cdef Py_ssize_t g, r, j, k, z, num = priors.shape[3]
-    cdef double best, total, first, second, start
+    """`CrpsAggregation._priors`, into priors [P, R, H, K, Z]. `scratch` [5, 1 + R, K] is overwritten."""
+    cdef Py_ssize_t g, r, j, k, z, num = priors.shape[3], num_awake = regret.shape[1]
+    cdef double best, total
+    cdef double *start = &scratch[0, 0]
+    cdef double *rates = &scratch[1, 0]
+    cdef double *scores = &scratch[2, 0]
+    cdef double *both = &scratch[3, 0]
     for g in range(priors.shape[0]):
         if powers[g] < 0.0:
             continue  # no series is of this pool
-        for r in range(priors.shape[1]):
-            for j in range(priors.shape[2]):
-                for z in range(priors.shape[4]):
+        for j in range(priors.shape[2]):
+            for k in range(num):
+                start[k] = exact_exp((1.0 - powers[g]) * exact_log(starts[g % starts.shape[0], j, k]))
+            for z in range(priors.shape[4]):
+                for r in range(num_awake):
+                    for k in range(num):
+                        rates[r * num + k] = rate_of(
+                            largest[g, r, j, k, z], square[g, r, j, k, z], paces[j], log_k, min_loss
+                        )
+                        scores[r * num + k] = rates[r * num + k] * regret[g, r, j, k, z]
+                for r in range(num_awake - 1):
                     best, total = -INFINITY, 0.0
                     for k in range(num):
-                        first = rate_of(largest[g, 0, j, k, z], square[g, 0, j, k, z], paces[j], log_k, min_loss)
-                        second = rate_of(
-                            largest[g, 1 + r, j, k, z], square[g, 1 + r, j, k, z], paces[j], log_k, min_loss
-                        )
-                        first, second = first * regret[g, 0, j, k, z], second * regret[g, 1 + r, j, k, z]
-                        best = most(most(first, second), best)
+                        best = most(most(scores[k], scores[(1 + r) * num + k]), best)
                     for k in range(num):
-                        first = rate_of(largest[g, 0, j, k, z], square[g, 0, j, k, z], paces[j], log_k, min_loss)
-                        second = rate_of(
-                            largest[g, 1 + r, j, k, z], square[g, 1 + r, j, k, z], paces[j], log_k, min_loss
-                        )
-                        start = starts[g % starts.shape[0], j, k]
-                        priors[g, r, j, k, z] = start * (
-                            first * exact_exp(first * regret[g, 0, j, k, z] - best)
-                            + second * exact_exp(second * regret[g, 1 + r, j, k, z] - best)
-                        )
-                        total += priors[g, r, j, k, z]
+                        both[k], both[num + k] = scores[k] - best, scores[(1 + r) * num + k] - best
+                    exact_exps(both, 2 * num)
                     for k in range(num):
-                        first = most(priors[g, r, j, k, z] / most(total, 1e-300), min_prior)
-                        second = exact_exp((1.0 - powers[g]) * exact_log(starts[g % starts.shape[0], j, k]))
-                        priors[g, r, j, k, z] = second * exact_exp(powers[g] * exact_log(first))
+                        both[k] = starts[g % starts.shape[0], j, k] * (
+                            rates[k] * both[k] + rates[(1 + r) * num + k] * both[num + k]
+                        )
+                        total += both[k]
+                    for k in range(num):
+                        both[k] = powers[g] * exact_log(most(both[k] / most(total, 1e-300), min_prior))
+                    exact_exps(both, num)
+                    for k in range(num):
+                        priors[g, r, j, k, z] = start[k] * both[k]
 
 
 def stack_on_grid(list quantiles, double[:, :, :, ::1] stacked, double largest, double ticks):
@@ -914,7 +936,7 @@ def stack_on_grid(list quantiles, double[:, :, :, ::1] stacked, double largest, 
         for i in range(stacked.shape[0]):
             for j in range(stacked.shape[2]):
                 for q in range(stacked.shape[3]):
-                    stacked[i, k, j, q] = rint(clamp(of_expert[i, j, q], largest) * ticks) / ticks + 0.0
+                    stacked[i, k, j, q] = nearest(clamp(of_expert[i, j, q], largest) * ticks) / ticks + 0.0
 
 
 # --- calibration and scores
