@@ -304,9 +304,17 @@ class CrpsAggregation:
             priors = np.zeros((num_groups, num_regimes, *self.pooled["regret"].shape[2:]))
             powers = np.array([_power(num_series[group]) for group in range(num_groups)])
             learnt = (self.pooled[name] for name in ("regret", "square", "largest"))
-            scratch = np.empty((5, self._num_awake * priors.shape[3]))
+            scratch = np.empty((5, self._num_awake * self._starts.shape[2]))
             compiled.core.fill_priors(
-                *learnt, self._starts, powers, priors, self._pool_paces, scratch, self._log_k, _MIN_LOSS, _MIN_PRIOR
+                *learnt,
+                self._starts,
+                powers,
+                priors,
+                self._pool_paces,
+                scratch,
+                self._log_k,
+                _MIN_LOSS,
+                _MIN_PRIOR,
             )
             return priors
         groups, regimes = np.divmod(np.arange(num_groups * num_regimes, dtype=np.int64), num_regimes)

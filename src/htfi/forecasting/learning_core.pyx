@@ -779,6 +779,75 @@ def scale_market(
             scale[row, j] = coming if ages[i] >= min_bars - 1 else NAN
 
 
+# --- series that return to a level
+
+def read_levels(
+    const int64_t[::1] index, const int64_t[::1] ages, const double[::1] log_price, double[::1] levels,
+    double[::1] distances, const int64_t[::1] does_return, const double[:, ::1] slope, double[:, ::1] coming,
+    double level_gain, double bound,
+):
+    """`MeanReversion.update`."""
+    cdef Py_ssize_t i, j, row
+    for i in range(index.shape[0]):
+        row = index[i]
+        levels[row] += most(1.0 / (<double>ages[i] + 1.0), level_gain) * (log_price[i] - levels[row])
+        distances[row] = clamp(levels[row] - log_price[i], bound)
+        for j in range(slope.shape[1]):
+            coming[row, j] = slope[row, j] * distances[row] if does_return[row] > 0 else 0.0
+
+
+def less_expected(
+    const int64_t[::1] index, const int64_t[::1] ages, const int64_t[::1] horizons, const double[:, :, ::1] expected,
+    const double[:, :] outcomes, double[:, ::1] less,
+):
+    """`MeanReversion.less_expected`, into less [n, H]; whether any move was expected."""
+    cdef Py_ssize_t i, j
+    cdef double move
+    cdef bint is_any = False
+    for i in range(index.shape[0]):
+        for j in range(horizons.shape[0]):
+            move = expected[index[i], slot_before(ages[i], horizons[j], expected.shape[1]), j]
+            is_any = is_any or move != 0.0
+            less[i, j] = outcomes[i, j] - move
+    return is_any
+
+
+def learn_levels(
+    const int64_t[::1] index, const int64_t[::1] ages, const double[:, :] outcomes, const flag[::1] may_return,
+    const int64_t[::1] horizons, double[:, ::1] distances, double[:, :, ::1] expected, double[:, ::1] xx,
+    double[:, ::1] xy, double[:, ::1] yy, double[:, ::1] bars, double[:, ::1] slope, const double[:, ::1] coming,
+    const double[::1] distance, int64_t[::1] does_return, double keep_share, int64_t first_bars, int64_t min_bars,
+    double significant, double refuted, double half_trust,
+):
+    """`MeanReversion.learn`."""
+    cdef Py_ssize_t i, j, row, slot, longest = distances.shape[1]
+    cdef double x, y, keep, at, safe, noise, square, t
+    cdef bint known
+    for i in range(index.shape[0]):
+        row, t = index[i], 0.0
+        for j in range(horizons.shape[0]):
+            x, y = distances[row, slot_before(ages[i], horizons[j], longest)], outcomes[i, j]
+            known = isfinite(x) and isfinite(y) and ages[i] >= horizons[j] + first_bars
+            x, y, keep = (x, y, keep_share) if known else (0.0, 0.0, 1.0)
+            xx[row, j] = keep * xx[row, j] + x * x
+            xy[row, j] = keep * xy[row, j] + x * y
+            yy[row, j] = keep * yy[row, j] + y * y
+            bars[row, j] = keep * bars[row, j] + (1.0 if known else 0.0)
+            safe = most(xx[row, j], 1e-300)
+            at = xy[row, j] / safe
+            noise = most(yy[row, j] - at * xy[row, j], 1e-300) / most(bars[row, j], 1.0)
+            square = at * at * safe / (noise * <double>horizons[j])  # t^2, one independent outcome in h bars
+            slope[row, j] = at * (square / (square + half_trust)) if at > 0.0 else 0.0
+            if j == 0 and at > 0.0:
+                t = sqrt(square)
+        t = 1.0 if t > (refuted if does_return[row] > 0 else significant) else 0.0
+        does_return[row] = 1 if may_return[i] and ages[i] >= min_bars and t > 0.0 else 0
+        slot = ages[i] % longest
+        distances[row, slot] = distance[row]
+        for j in range(horizons.shape[0]):
+            expected[row, slot, j] = coming[row, j]
+
+
 # --- weights
 
 cdef inline double rate_of(double largest, double square, double pace, double log_k, double min_loss) noexcept nogil:
