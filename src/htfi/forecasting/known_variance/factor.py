@@ -215,7 +215,8 @@ class KnownVariance:
         intraday = columns["kind"][rows] == _INTRADAY
         if intraday.any():
             self._hours.learn(rows[intraday], columns["start_ns"][rows[intraday]])
-        columns["at_weekends"][rows] |= is_weekend(columns["end_ns"][rows]) & ~intraday
+        if not intraday.all():
+            columns["at_weekends"][rows] |= is_weekend(columns["end_ns"][rows]) & ~intraday
 
     def _coming(self, rows: Rows, num: int) -> tuple[Instants, Instants]:
         """Begin and end [n, 1 + num] of the bars that closed last, and of those that will follow."""
@@ -287,8 +288,7 @@ class KnownVariance:
             return begins, pattern, events, []
         shows = columns["has_pattern"][rows] > 0
         if shows.any():
-            logs = self._pattern.log_factors(rows[shows], week_slots(begins[shows, 1:]))
-            pattern[shows, 1:] = exact.exp(logs)
+            pattern[shows, 1:] = self._pattern.factors(rows[shows], begins[shows, 1:])
         kind = columns["kind"][rows]
         daily = kind != _INTRADAY
         if daily.any():
@@ -332,6 +332,8 @@ class KnownVariance:
         self, rows: Rows, begins: Instants, ends: Instants, is_daily: bool
     ) -> Contributions | None:
         """What events and gaps do to the bars of rows with these spans [1 + B]; None where there are none."""
+        if not is_daily and not self._table.kinds:
+            return None
         num_bars, now_ns = len(ends), int(ends[0])
         places = self._table.within(int(begins[0]), int(ends[-1]), max(now_ns, 0))
         times, sources = self._table.time_ns[places], self._table.kind[places]
