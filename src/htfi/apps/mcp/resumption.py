@@ -23,7 +23,7 @@ _SESSION = "mcp-session-id"
 
 
 @dataclass(frozen=True, slots=True)
-class _Event:
+class _KeptEvent:
     number: int
     stream: StreamId
     message: JSONRPCMessage | None  # None of one that only begins a stream
@@ -35,14 +35,14 @@ class SessionEvents:
 
     def __init__(self) -> None:
         self._name = token_hex(8)  # an id of another session means nothing here
-        self._events: deque[_Event] = deque()
+        self._events: deque[_KeptEvent] = deque()
         self._next = 1
         self._has_ended = False
         self.num_bytes = 0
 
     def add(self, stream: StreamId, message: JSONRPCMessage | None) -> EventId:
         num_bytes = 0 if message is None else len(message.model_dump_json(by_alias=True, exclude_unset=True))
-        event = _Event(self._next, stream, message, num_bytes)
+        event = _KeptEvent(self._next, stream, message, num_bytes)
         self._next += 1
         if not self._has_ended:
             self._events.append(event)
