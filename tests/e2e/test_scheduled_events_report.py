@@ -89,6 +89,7 @@ def test_a_run_without_a_calendar_shows_none(inputs: Path, tmp_path: Path) -> No
     out = tmp_path / "run"
     said = run(inputs, out, "")
     assert "surprises learnt from" not in said
+    assert "\n events " not in said
     assert not (out / "scheduled_events.json").exists()
     assert "Scheduled events" not in (out / "report.html").read_text()
 
