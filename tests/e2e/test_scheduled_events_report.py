@@ -1,5 +1,6 @@
 """A run with a calendar says what its events did: in a line, in a file, and in the report, which reads that file."""
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -72,6 +73,12 @@ def test_the_report_shows_what_the_run_learnt_of_its_events(inputs: Path, tmp_pa
     assert "<h2>Scheduled events</h2>" in page
     assert f"<td>× {series.surprise.variance.value:.2f}</td>" in page
     assert "<b>Payrolls" not in page
+    last = START_NS + (24 * (DAYS - 1) + RELEASE_HOUR) * HOUR_NS
+    explained = CliRunner().invoke(cli, ["ledger", "explain", str(out), f"EURUSD/1h@{format_ns(last)}"])
+    assert re.search(
+        r": the next bar's band is × [1-9]\.\d\d for USD Non-Farm <b>Payrolls at 2024-01-21 13:30 \(× [1-9]",
+        explained.output,
+    ), explained.output
     saved = (out / "scheduled_events.json").read_bytes()
     (out / "scheduled_events.json").unlink()
     run(inputs, out, str(inputs / "calendar.csv"))

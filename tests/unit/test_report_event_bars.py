@@ -13,7 +13,13 @@ HOUR_NS = 3_600 * NS_PER_S
 
 
 def event(hour: float, **fields: Any) -> ScheduledEvent:
-    known: dict[str, Any] = {"kind": "us_payrolls", "name": "NFP", "currency": "USD", "impact": "high", **fields}
+    known: dict[str, Any] = {
+        "kind": "us_payrolls",
+        "name": "NFP",
+        "currency": "USD",
+        "impact": "high",
+        **fields,
+    }
     return ScheduledEvent(time_ns=int(hour * HOUR_NS), **known)
 
 

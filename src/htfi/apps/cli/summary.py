@@ -19,6 +19,7 @@ from htfi.forecasting.config import DEFAULT_COVARIATES
 from htfi.forecasting.kinds import KindChoice
 from htfi.forecasting.known_variance.event_facts import KindFacts
 from htfi.forecasting.known_variance.relations import is_day_of_others
+from htfi.forecasting.known_variance.stated_events import MIN_CHANGE
 from htfi.forecasting.scores import ScoreRow, beside_best
 from htfi.forecasting.track_record import TrackRecordRow
 from htfi.governance.checkpoints.state import FINAL_PHASES, CheckpointPhase
@@ -35,7 +36,6 @@ _INDENT, _MIN_NAME = 12, 20
 _GROUP_WIDTH, _NARROW_GROUP_WIDTH = 28, 17
 _MAX_RETURNING = 3
 _MAX_EVENTS = 3
-_MIN_CHANGE = 0.1  # of the band by an event that is worth naming
 _COVERAGE = (0.88, 0.92)  # what an honest 90% band is expected to hold
 _BETTER, _WORSE = REGIME_STYLE[Regime.NORMAL], REGIME_STYLE[Regime.STRESSED]
 
@@ -333,7 +333,7 @@ def _covariate_lines(totals: RunTotals) -> list[tuple[str, str]]:
 
 def _events_line(totals: RunTotals) -> str:
     """The kinds of scheduled events that move bands most, and how many surprises were learnt from; or why none does."""
-    kinds = [one for one in totals.events if abs(one.learnt_factor - 1.0) >= _MIN_CHANGE]
+    kinds = [one for one in totals.events if abs(one.learnt_factor - 1.0) >= MIN_CHANGE]
     if not kinds:
         return f"no event of the calendar moves the bands of these series: {_why_none(totals)}"
     parts: list[str] = []

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
+from htfi.domain.decision import KnownEvents
 from htfi.domain.errors import InvalidInput
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, parse_duration
@@ -23,6 +24,7 @@ from htfi.forecasting.known_variance.event_facts import KindFacts, event_facts
 from htfi.forecasting.known_variance.event_table import ScheduledLines, tabulate
 from htfi.forecasting.known_variance.priors import Priors, shipped
 from htfi.forecasting.known_variance.relations import HOME, currencies_of
+from htfi.forecasting.known_variance.stated_events import stated_events
 from htfi.forecasting.known_variance.surprise_effects import Z90, ClosedBar, SurpriseEffects
 from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
 from htfi.forecasting.panel import BarBatch
@@ -31,7 +33,7 @@ Array = NDArray[np.float64]
 Instants = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
-VERSION = "1"
+VERSION = "2"
 KNOWN = "known_variance"
 _NONE, _INTRADAY, _DAILY = 0, 1, 2  # what is known of a series' bars
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
@@ -138,6 +140,10 @@ class KnownVariance:
         self.num_series = 0
         self._closing: list[_Contributions] = []  # of the bars that closed last
         self._prepared: _Prepared | None = None  # follows from the rest: never saved
+        self._next: tuple[list[_Contributions], int] = (
+            [],
+            0,
+        )  # of the bars ahead, and the place of the next one
         self._is_prepared = False  # for the bars that closed last
 
     @property
@@ -209,15 +215,30 @@ class KnownVariance:
         rows, known = self._known(index)
         if self._prepared is not None and self._is_prepared:
             pattern, events, first = self._prepared.pattern, self._prepared.events, 2
+            parts = self._prepared.parts
         else:
             self._learn_hours(rows)
-            _, pattern, events, _ = self._variances(rows, *self._coming(rows, self._longest))
+            _, pattern, events, parts = self._variances(rows, *self._coming(rows, self._longest))
             first = 1
+        self._next = parts, first
         total = np.cumsum((pattern * events)[:, first : first + self._longest], axis=1)[:, self._horizons - 1]
         factors = np.ones((len(index), len(self._horizons)))
         factors[known] = np.sqrt(total / self._horizons)
         self._columns["ahead"][index] = factors
         return None if (factors == 1.0).all() else factors
+
+    def known_events(self) -> dict[int, KnownEvents]:
+        """By row, what events make of the next bar's band, of the series whose bars closed last; those that they change
+        by less than a tenth are left out."""
+        parts, first = self._next
+        found: dict[int, KnownEvents] = {}
+        for part in parts:
+            held = (part.bars == first) & (part.places != _NO_EVENT)
+            if held.any():
+                kinds = [self.effects.kind(source) for source in part.sources[held].tolist()]
+                times_ns: list[int] = self._table.time_ns[part.places[held]].tolist()
+                found |= stated_events(part.rows, kinds, times_ns, part.variances[:, held])
+        return found
 
     def _learn_hours(self, rows: Rows) -> None:
         columns = self._columns
@@ -403,6 +424,7 @@ class KnownVariance:
         if self._surprises is not None and state.get("surprises"):
             self._surprises.restore(state["surprises"])
         self._closing, self._prepared, self._is_prepared = [], None, False
+        self._next = [], 0
 
 
 def _alike(begins: Instants, ends: Instants, daily: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
