@@ -26,6 +26,7 @@ from htfi.domain.time import SystemClock
 from htfi.governance.ledger.log import TransparencyLog
 from htfi.narrative.ports import Closable
 from htfi.narrative.readers import TemplateReader
+from htfi.pipeline.intake.adjusting import AdjustedFeed, SeriesAdjustments
 from htfi.pipeline.intake.merged_feed import MergedFeed, PacedFeed
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason, describe_refused_source
 from htfi.pipeline.loop import DecisionLoop
@@ -271,6 +272,9 @@ def open_run(
         feed = operators = OperatorFeed(
             feed, held, released, time.monotonic_ns, saved.feed if saved else None
         )
+        adjustments = SeriesAdjustments(settings.market.renames, settings.market.splits)
+        if adjustments:
+            feed = AdjustedFeed(feed, adjustments)
         live = feed.progress() is None
         if live or with_orders:  # the time of the next item is unknown, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)
