@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "7a92b50627cfd3cbd362e83611851e69f6513ebf4158ecf13eacdc36c1db58b2"
+SAMPLE_ROOT = "195a91b6abf9ad17e6f04592df78fd0c71ad699b8ed8508b688438812948d673"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.experts import EXPERTS
-from htfi.forecasting.kinds import expand
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.shapes import gaussian_quantiles, scale_shape, student_quantiles
@@ -25,7 +24,7 @@ from htfi_eval.eval.walk import PeerForecaster, Places, RealisedOutcomes
 Array = NDArray[np.float64]
 
 RISKMETRICS_DECAY = 0.94
-HISTVOL, EWMA, HAR_FHS, CONSTANT = "random_walk", "ewma_gaussian", "log_range_har", "constant_walk"
+HISTVOL, EWMA, HAR_FHS, CONSTANT = "histvol20", "ewma_gaussian", "har_fhs", "constant_walk"
 _MIN_BARS = 20
 
 Ask = Callable[[Callable[[], Any], Any, Array, ForecastConfig], tuple[Any, Array]]
@@ -76,10 +75,10 @@ class ConstantWalk:
 
 
 class ExpertPeer:
-    """One of our experts that is not in the mix."""
+    """One of our experts by itself, on prices alone: neither a calendar nor the week's pattern is known to it."""
 
-    def __init__(self, expert: Expert) -> None:
-        self.name = expert.name
+    def __init__(self, name: str, expert: Expert) -> None:
+        self.name = name
         self._expert = expert
         self._num = 0
 
@@ -95,10 +94,10 @@ class ExpertPeer:
 
 
 def classical(num_series: int, config: ForecastConfig, first: int) -> Sequence[PeerForecaster]:
-    """The peers of every run, and the experts that the figures need but the mix lacks; scoring begins at `first`."""
-    needed = [name for name in (HISTVOL, HAR_FHS) if name not in expand(config.experts)]
+    """The peers of every run; scoring begins at `first`."""
     return (
-        *(ExpertPeer(EXPERTS[name](config)) for name in needed),
+        ExpertPeer(HISTVOL, EXPERTS["random_walk"](config)),
+        ExpertPeer(HAR_FHS, EXPERTS["log_range_har"](config)),
         EwmaPeer(EWMA, num_series, config),
         EwmaPeer("ewma_student5", num_series, config, 5.0),
         ConstantWalk(CONSTANT, num_series, config, first),

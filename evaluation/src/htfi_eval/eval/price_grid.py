@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar
+from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, parse_duration, parse_timestamp, to_ns
 
 Array = NDArray[np.float64]
@@ -25,7 +26,7 @@ class Prices:
     """Bars of N series at T instants.
 
     Shapes: ends_ns and available_ns [T], rising; open, high, low, close, volume [T, N], NaN where a bar or a field of
-    it is absent. A bar is known from available_ns on.
+    it is absent. A bar is known from available_ns on. `events` is the calendar that our forecaster is given with them.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Prices:
     close: Array
     notes: tuple[str, ...] = ()
     volume: Array | None = None
+    events: tuple[ScheduledEvent, ...] = ()
 
     def bars(self, t: int) -> list[Bar]:
         """The bars that close at instant t. An absent field takes the close; high and low span the rest."""
@@ -127,7 +129,20 @@ def on_grid(
         grid[row, column] = np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
         grids[key] = grid
     symbols_seen: list[str] = names.tolist()
-    return Prices(name, tuple(symbols_seen), interval, instants, known, **grids, notes=notes)
+    opens, highs, lows, closes = (grids[key] for key in FIELDS)
+    return Prices(
+        name,
+        tuple(symbols_seen),
+        interval,
+        instants,
+        known,
+        opens,
+        highs,
+        lows,
+        closes,
+        notes,
+        grids.get(VOLUME),
+    )
 
 
 def _or_else(values: Array, instead: Array) -> Array:

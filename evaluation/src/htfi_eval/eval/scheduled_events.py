@@ -6,6 +6,7 @@ of today, not of the time.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -13,8 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.calendar.recognition import event_kind
+from htfi.domain.errors import MissingExtra
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, NS_PER_MS, parse_duration
+from htfi.forecasting.known_variance.event_table import CLOSED, HALF_DAY
+from htfi.forecasting.known_variance.relations import HOME
+from htfi.wiring.calendar import open_calendar
 from htfi_eval.eval.prices import Prices, read_rows
 
 Instants = NDArray[np.int64]
@@ -77,6 +82,45 @@ def earnings_events(data: Path) -> list[ScheduledEvent]:
     return [
         ScheduledEvent(time_ns=time_ns, kind="earnings", name="earnings", symbol=str(symbol), impact="high")
         for time_ns, symbol in zip(times_ns.tolist(), rows["symbol"].tolist(), strict=True)
+    ]
+
+
+def with_staged_calendar(prices: Prices, data: Path) -> Prices:
+    """The prices with the calendar that a desk would have for them, and a note of it: staged releases where a series
+    is a pair of currencies, results of the companies, and the days off of the New York exchange.
+
+    Days of results are those on which they came: a desk knows most of them some weeks before, not all.
+    Raises: DependencyUnavailable.
+    """
+    symbols = {symbol.upper() for symbol in prices.symbols}
+    pairs = any(own_currencies(symbol) for symbol in prices.symbols)
+    releases = staged_events(data) if pairs else []
+    results = [event for event in earnings_events(data) if event.symbol.upper() in symbols]
+    days = [] if pairs else _days_off(prices)
+    num = len({event.symbol for event in results})
+    parts = [
+        (f"{len(releases):,} releases and decisions", len(releases)),
+        (f"{len(results):,} results of {num:,} companies", len(results)),
+        (f"{len(days):,} days off and half days of the New York exchange", len(days)),
+    ]
+    told = " and ".join(text for text, there in parts if there) or "nothing"
+    note = f"{prices.name}: our forecasts know {told}; peers know prices alone"
+    return replace(prices, events=(*releases, *results, *days), notes=(*prices.notes, note))
+
+
+def _days_off(prices: Prices) -> list[ScheduledEvent]:
+    """Those of the New York exchange over the span of the prices and two months beyond; none without the library."""
+    first_ns, last_ns = int(prices.ends_ns[0]), int(prices.ends_ns[-1]) + 62 * NS_PER_DAY
+    try:
+        days = open_calendar("recurring").events
+    except MissingExtra:
+        return []
+    return [
+        event
+        for event in days
+        if event.kind in (CLOSED, HALF_DAY)
+        and event.currency == HOME
+        and first_ns <= event.time_ns <= last_ns
     ]
 
 

@@ -85,13 +85,14 @@ class Walk:
         config: ForecastConfig,
         peers: Sequence[PeerForecaster] = (),
         experts: Sequence[Expert] | None = None,
-        events: Sequence[ScheduledEvent] = (),
+        events: Sequence[ScheduledEvent] | None = None,
     ) -> None:
-        """`experts`: those of the release by default. `events`: the calendar that the forecaster is given."""
+        """`experts`: those of the release by default. `events`: the calendar of our forecaster, by default that of
+        `prices`; peers know of none."""
         self.prices = prices
         self.config = config
         chosen = open_experts(config, config.foundation) if experts is None else experts
-        self.forecaster = Forecaster(config, chosen, events)
+        self.forecaster = Forecaster(config, chosen, prices.events if events is None else events)
         self.experts = tuple(sorted(expert.name for expert in chosen))
         self.peers = tuple(peers)
         self.names = (FUSED, *self.experts, *(peer.name for peer in peers))

@@ -93,17 +93,18 @@ def daily_ends(
     days = local // NS_PER_DAY
     ends = np.empty((len(end_ns), num), np.int64)
     for step in range(num):
-        days = _next_day(days, trades_at_weekends)
+        days = next_day(days, trades_at_weekends)
         for _ in range(_MAX_CLOSED_DAYS if len(closed_days) else 0):
             closed = np.isin(days, closed_days)
             if not closed.any():
                 break
-            days = np.where(closed, _next_day(days, trades_at_weekends), days)
+            days = np.where(closed, next_day(days, trades_at_weekends), days)
         ends[:, step] = days
     return to_utc_ns(ends * NS_PER_DAY + (local % NS_PER_DAY)[:, None])
 
 
-def _next_day(days: Places, trades_at_weekends: NDArray[np.bool_]) -> Places:
+def next_day(days: Places, trades_at_weekends: NDArray[np.bool_] | bool) -> Places:
+    """The day with a bar after each of these [...], counted since 1970-01-01, if no day is a holiday."""
     weekday = days % 7
     on_business_days = np.where(weekday == _FRIDAY, 3, np.where(weekday == _SATURDAY, 2, 1))
     return days + np.where(trades_at_weekends, 1, on_business_days)

@@ -38,7 +38,7 @@ _FREEDOM = (
 )
 _BAND_SCORE = 2.13184679  # its 95% quantile, in its own scale
 _INFORMATION = 2.0 * _FREEDOM / (_FREEDOM + 3.0)  # of one bar about a log scale
-_POOL_MEMORY, _OWN_PRIOR, _OWN_MEMORY = 60.0, 24.0, 60.0  # in events
+_POOL_MEMORY, _OWN_PRIOR, _OWN_MEMORY = 60.0, 12.0, 60.0  # in events
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +82,7 @@ class EventEffects:
             self._pool.declare(name, np.zeros((num, NUM_RELATIONS, NUM_LAGS)))
         self._base = np.zeros((0, num, NUM_RELATIONS, NUM_LAGS))
         self._strength = np.zeros((0, num))
+        self.concerns_any = np.zeros(len(sources), np.bool_)  # whether a source is any series'
         self.watch: Callable[[BarWithEvents], None] | None = (
             None  # of what is learnt from, for fits of priors
         )
@@ -95,6 +96,7 @@ class EventEffects:
         if asset_class(symbol) != FX and length_ns >= NS_PER_DAY:
             related[self._symbols == ""] = UNRELATED  # figures move days of shares too little: they cost CRPS
         self._columns["relation"][row] = [*related, *of_gaps]
+        self.concerns_any |= self._columns["relation"][row] != UNRELATED
         self._columns["group"][row] = self._join(asset_class(symbol), length_ns)
 
     def _join(self, assets: str, length_ns: int) -> int:
@@ -153,28 +155,27 @@ class EventEffects:
         """Take in a bar of some series that held events."""
         if self.watch is not None:
             self.watch(bars)
-        rows, sources, lags = bars.rows, bars.sources, bars.lags
-        columns, kinds = self._columns, self._kind_of[sources]
+        rows, columns = bars.rows, self._columns
         x = _BAND_SCORE * bars.ratio
         score = (_FREEDOM + 1.0) * x * x / (_FREEDOM + x * x) - 1.0
         known = np.isfinite(score)
         weights = shares(bars.variances) * known[:, None]
         pull = weights * np.where(known, score, 0.0)[:, None] / _INFORMATION
+        kinds, lags, add_up = _by_kind(self._kind_of[bars.sources], bars.lags)
         group, at = columns["group"][rows], rows[:, None]
-        relation = columns["relation"][at, sources]
+        relation = columns["relation"][at, bars.sources]
         for number in sorted(set(group.tolist())):
             for related in range(NUM_RELATIONS):
                 among = (group == number)[:, None] & (relation == related) & known[:, None]
-                count = among.sum(axis=0)
+                count = np.maximum(among.sum(axis=0), 1)
                 place = (number, kinds, related, lags)
-                visits = (weights * among).sum(axis=0) / np.maximum(count, 1)
-                pulls = (pull * among).sum(axis=0) / np.maximum(count, 1)
-                total = self._pool["num"][place] + visits
+                total = self._pool["num"][place] + add_up((weights * among).sum(axis=0) / count)
                 self._pool["num"][place] = np.minimum(total, _POOL_MEMORY)
+                pulls = add_up((pull * among).sum(axis=0) / count)
                 self._pool["moved"][place] += pulls / (self._strength[number, kinds] + total)
-        total = columns["num"][at, kinds, lags] + weights
+        total = columns["num"][at, kinds, lags] + add_up(weights)
         columns["num"][at, kinds, lags] = np.minimum(total, _OWN_MEMORY)
-        columns["moved"][at, kinds, lags] += pull / (_OWN_PRIOR + total)
+        columns["moved"][at, kinds, lags] += add_up(pull) / (_OWN_PRIOR + total)
 
     def state(self) -> dict[str, Any]:
         names = ("moved", "num")
@@ -207,6 +208,22 @@ def combine(variances: Array, starts: Places) -> Array:
     added = np.add.reduceat(np.maximum(variances - 1.0, 0.0), starts, axis=1)
     total = largest + SHARED_EXCESS * (added - np.maximum(largest - 1.0, 0.0))
     return np.where(largest > 0.0, total, 1.0)
+
+
+def _by_kind(kinds: Places, lags: Places) -> tuple[Places, Places, Callable[[Array], Array]]:
+    """The kinds and lags [u] of m events, each pair once, and what adds values [..., m] up by them [..., u].
+
+    Several companies report in one bar, or two currencies have the same kind of day: each of them teaches.
+    """
+    pairs, of_pair = np.unique(kinds * NUM_LAGS + lags, return_inverse=True)
+
+    def add_up(values: Array) -> Array:
+        total = np.zeros((*values.shape[:-1], len(pairs)))
+        for place, pair in enumerate(of_pair.tolist()):
+            total[..., pair] += values[..., place]
+        return total
+
+    return pairs // NUM_LAGS, pairs % NUM_LAGS, add_up
 
 
 def shares(variances: Array) -> Array:

@@ -13,19 +13,20 @@ from htfi.domain.time import NS_PER_DAY, NS_PER_S
 Instants = NDArray[np.int64]
 
 _ALWAYS = np.iinfo(np.int64).max
-CLOSED = "market_closed"
+CLOSED, HALF_DAY = "market_closed", "market_half_day"
 _WITHIN_DAY_NS = (
     19 * 3600 * NS_PER_S
 )  # into a day whose hour is not stated: before the close of New York, on its date
 
 
 class Closure(NamedTuple):
-    """A day, counted since 1970-01-01, on which the exchanges of a currency are closed."""
+    """A day, counted since 1970-01-01, on which the exchanges of a currency are closed, or close early."""
 
     day: int
     currency: str
     known_ns: int
     withdrawn_ns: int
+    is_half: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +34,8 @@ class ScheduledLines:
     """E events in rising order of time, of K kinds; each kind is of one currency and company.
 
     Shapes: time_ns, kind, known_ns, withdrawn_ns, is_exact [E]. `withdrawn_ns` is the largest integer where a line
-    always held. `currencies` and `symbols` [K] are those of each kind. `closures` are days without a session.
+    always held. `currencies` and `symbols` [K] are those of each kind. `closures` are days without a
+    session or with a short one.
     """
 
     time_ns: Instants
@@ -61,12 +63,14 @@ class ScheduledLines:
         expected = (self.known_ns[part] <= now_ns) & (self.withdrawn_ns[part] > now_ns)
         return np.flatnonzero(expected) + int(first)
 
-    def closed_days(self, currency: str, now_ns: int) -> Instants:
-        """The days without a session, rising, as expected at `now_ns`."""
+    def closed_days(self, currency: str, now_ns: int, *, half: bool = False) -> Instants:
+        """The days without a session, or with a short one, rising, as expected at `now_ns`."""
         days = {
             one.day
             for one in self.closures
-            if one.currency in (currency, "") and one.known_ns <= now_ns < one.withdrawn_ns
+            if one.is_half == half
+            and one.currency in (currency, "")
+            and one.known_ns <= now_ns < one.withdrawn_ns
         }
         return np.array(sorted(days), np.int64)
 
@@ -98,15 +102,18 @@ def tabulate(events: Sequence[ScheduledEvent]) -> ScheduledLines:
     closures: set[Closure] = set()
     for event in events:
         withdrawn_ns = event.withdrawn_ns or _ALWAYS
-        if event.kind == CLOSED:
-            closures.add(Closure(event.time_ns // NS_PER_DAY, event.currency, event.known_ns, withdrawn_ns))
+        if event.kind in (CLOSED, HALF_DAY):
+            day, is_half = event.time_ns // NS_PER_DAY, event.kind == HALF_DAY
+            closures.add(Closure(day, event.currency, event.known_ns, withdrawn_ns, is_half))
         key = line_key(event)
         first = spans.get(key, (event.known_ns, withdrawn_ns))
         spans[key] = min(event.known_ns, first[0]), max(withdrawn_ns, first[1])
     ordered = sorted(spans)
     kinds = sorted({key[1:4] for key in ordered})
     place = {kind: number for number, kind in enumerate(kinds)}
-    changes = {at for span in spans.values() for at in span} | {at for one in closures for at in one[2:]}
+    changes = {at for span in spans.values() for at in span} | {
+        at for one in closures for at in (one.known_ns, one.withdrawn_ns)
+    }
     return ScheduledLines(
         time_ns=np.array([key[0] for key in ordered], np.int64),
         kind=np.array([place[key[1:4]] for key in ordered], np.int64),

@@ -23,7 +23,8 @@ from htfi.forecasting.known_variance.event_effects import BarWithEvents, EventEf
 from htfi.forecasting.known_variance.event_facts import KindFacts, event_facts
 from htfi.forecasting.known_variance.event_table import ScheduledLines, tabulate
 from htfi.forecasting.known_variance.priors import Priors, shipped
-from htfi.forecasting.known_variance.relations import HOME, currencies_of
+from htfi.forecasting.known_variance.quiet_days import QuietDays, is_near_year_end
+from htfi.forecasting.known_variance.relations import FX, HOME, OTHER_ASSETS, asset_class, currencies_of
 from htfi.forecasting.known_variance.stated_events import stated_events
 from htfi.forecasting.known_variance.surprise_effects import Z90, ClosedBar, SurpriseEffects
 from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
@@ -33,10 +34,11 @@ Array = NDArray[np.float64]
 Instants = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
-VERSION = "2"
+VERSION = "3"
 KNOWN = "known_variance"
-_NONE, _INTRADAY, _DAILY = 0, 1, 2  # what is known of a series' bars
+_NONE, _INTRADAY, _DAILY, _QUIET = 0, 1, 2, 3  # what is known of a series' bars; quiet days alone
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
+_ASSETS = (FX, OTHER_ASSETS)
 _NO_DAYS = np.empty(0, np.int64)
 _NEVER = -1
 _NO_EVENT = -1
@@ -123,11 +125,13 @@ class KnownVariance:
         self.effects = EventEffects(self._table, self._priors, _GAPS)
         self._surprises = SurpriseEffects(self.effects, self._table, events) if self._table.kinds else None
         self._first_gap = len(self._table.kinds)
+        self._quiet_days = [QuietDays(self._priors.quiet_days(assets)) for assets in _ASSETS]
         self._hours, self._pattern = ComingBars(), WeeklyPattern()
         self._columns = SeriesColumns()
         self._columns.declare("kind", _NONE, np.int8)
         self._columns.declare("has_pattern", 0, np.int8)
         self._columns.declare("at_weekends", 0, np.int8)
+        self._columns.declare("assets", 0, np.int8)  # their place in _ASSETS
         self._columns.declare("is_home", 0, np.int8)  # it has no session when New York has none
         self._columns.declare("start_ns", _NEVER, np.int64)
         self._columns.declare(
@@ -138,6 +142,7 @@ class KnownVariance:
         self._columns.declare("waiting", np.ones((len(horizons), self._longest)))
         self._num_known = 0  # series of whose bars anything is known
         self.num_series = 0
+        self._is_year_end = False  # the bars ahead of those that closed last may hold it
         self._closing: list[_Contributions] = []  # of the bars that closed last
         self._prepared: _Prepared | None = None  # follows from the rest: never saved
         self._next: tuple[list[_Contributions], int] = (
@@ -158,10 +163,11 @@ class KnownVariance:
             symbol, interval = series[row]
             length_ns = _length_ns(interval)
             kind = _DAILY if length_ns == NS_PER_DAY else _INTRADAY if 0 < length_ns < NS_PER_DAY else _NONE
-            if kind == _DAILY and not self._knows_days(symbol):
-                kind = _NONE
+            if kind == _DAILY and not self._knows_events(symbol):
+                kind = _QUIET if self._quiet_days[_ASSETS.index(asset_class(symbol))].has_any else _NONE
             self._columns["kind"][row] = kind
             self._columns["has_pattern"][row] = 0 < length_ns <= MAX_BAR_NS
+            self._columns["assets"][row] = _ASSETS.index(asset_class(symbol))
             self._columns["is_home"][row] = not currencies_of(symbol)
             self._num_known += kind != _NONE
             self.effects.add(row, symbol, max(length_ns, 1))
@@ -172,8 +178,8 @@ class KnownVariance:
             self._hours.grow(len(series))
             self._pattern.grow(len(series))
 
-    def _knows_days(self, symbol: str) -> bool:
-        """Whether anything may be known of a series' daily bars: events of a calendar, or what gaps do."""
+    def _knows_events(self, symbol: str) -> bool:
+        """Whether more than quiet days may be known of a series' daily bars: events of a calendar, or what gaps do."""
         return bool(self._table.kinds or self._table.closures) or self.effects.has_gaps(symbol)
 
     def of_closed(self, index: Rows, start_ns: Instants, end_ns: Instants) -> tuple[Array, Array] | None:
@@ -182,7 +188,10 @@ class KnownVariance:
         if not self._num_known:
             return None
         columns = self._columns
+        self._is_year_end = is_near_year_end(int(end_ns.max()), self._longest)
         rows, known = self._known(index)
+        if not len(rows):
+            return None
         prepared = self._prepared
         self._is_prepared = prepared is not None and prepared.serves(index, start_ns, end_ns, self._table)
         if prepared is not None and self._is_prepared:
@@ -210,9 +219,13 @@ class KnownVariance:
 
     def ahead(self, index: Rows) -> Array | None:
         """The root of the mean of g² over the bars ahead [n, H] of those that closed; None where it is 1 for all."""
+        self._next = [], 0
         if not self._num_known:
             return None
         rows, known = self._known(index)
+        if not len(rows):
+            self._columns["ahead"][index] = 1.0
+            return None
         if self._prepared is not None and self._is_prepared:
             pattern, events, first = self._prepared.pattern, self._prepared.events, 2
             parts = self._prepared.parts
@@ -253,7 +266,7 @@ class KnownVariance:
         kind, end_ns = columns["kind"][rows], columns["end_ns"][rows]
         begins, ends = (np.empty((len(rows), 1 + num), np.int64) for _ in range(2))
         begins[:, 0], ends[:, 0] = columns["begin_ns"][rows], end_ns
-        daily, intraday = kind == _DAILY, kind == _INTRADAY
+        daily, intraday = kind != _INTRADAY, kind == _INTRADAY
         if daily.any():
             ends[daily, 1:] = self._daily_ends(rows[daily], end_ns[daily], num)
             begins[daily, 1:] = ends[daily, :-1]
@@ -277,12 +290,15 @@ class KnownVariance:
     def _prepare(self, index: Rows) -> None:
         """Work out what is known of the next bars of these series and of those that follow, before they close."""
         rows, known = self._known(index)
+        if not len(rows):
+            self._prepared = None
+            return
         starts, ends = self._coming(rows, 1 + self._longest)
         begins, pattern, events, parts = self._variances(rows, starts, ends)
         self._prepared = _Prepared(
             index,
             known,
-            self._columns["kind"][rows] == _DAILY,
+            self._columns["kind"][rows] != _INTRADAY,
             starts[:, 1],
             ends,
             begins,
@@ -296,7 +312,8 @@ class KnownVariance:
         return self._columns["ahead"][rows]
 
     def _known(self, index: Rows) -> tuple[Rows, NDArray[np.bool_]]:
-        known = self._columns["kind"][index] != _NONE
+        kind = self._columns["kind"][index]
+        known = (kind != _NONE) & (self._is_year_end | (kind != _QUIET))
         return index[known], known
 
     def _variances(
@@ -315,15 +332,37 @@ class KnownVariance:
         if shows.any():
             logs = self._pattern.log_factors(rows[shows], week_slots(begins[shows, 1:]))
             pattern[shows, 1:] = exact.exp(logs)
-        daily = columns["kind"][rows] == _DAILY
+        kind = columns["kind"][rows]
+        daily = kind != _INTRADAY
+        if daily.any():
+            pattern[daily, 1:] = self._of_quiet_days(rows[daily], ends[daily])
         spans = self._joined(daily, begins, ends)
         parts: list[_Contributions] = []
-        for among in _alike(spans, ends, daily):
+        eventful = np.flatnonzero(kind != _QUIET)
+        for alike in _alike(spans[eventful], ends[eventful], daily[eventful]):
+            among = eventful[alike]
             part = self._contributions(rows[among], spans[among[0]], ends[among[0]], bool(daily[among[0]]))
             if part is not None:
                 events[among] = part.combined(num_bars)
                 parts.append(part)
         return spans, pattern, events, parts
+
+    def _of_quiet_days(self, rows: Rows, ends: Instants) -> Array:
+        """Factors [n, B] of the variance of daily bars with these ends [n, 1 + B]; 1 for what trades at weekends."""
+        columns, factors = self._columns, np.ones((len(ends), ends.shape[1] - 1))
+        weekdays = columns["at_weekends"][rows] == 0
+        now_ns = int(ends[:, 0].max())
+        for place, quiet in enumerate(self._quiet_days):
+            for home in (0, 1) if quiet.has_any else ():
+                among = weekdays & (columns["assets"][rows] == place) & (columns["is_home"][rows] == home)
+                if among.any():
+                    days = (
+                        [self._table.closed_days(HOME, now_ns, half=half) for half in (False, True)]
+                        if home
+                        else []
+                    )
+                    factors[among] = quiet.variances(ends[among, 1:], *days)
+        return factors
 
     def _joined(self, daily: NDArray[np.bool_], begins: Instants, ends: Instants) -> Instants:
         """Where the returns of bars [n, 1 + B] begin: at the end of the bar before, but for the first of a session."""
@@ -338,6 +377,7 @@ class KnownVariance:
         """What events and gaps do to the bars of rows with these spans [1 + B]; None where there are none."""
         num_bars, now_ns = len(ends), int(ends[0])
         places = self._table.within(int(begins[0]), int(ends[-1]), max(now_ns, 0))
+        places = places[self.effects.concerns_any[self._table.kind[places]]]
         times, sources = self._table.time_ns[places], self._table.kind[places]
         bar = np.searchsorted(ends, times, "right")
         inside = (bar < num_bars) & (times >= begins[np.minimum(bar, num_bars - 1)])
@@ -429,6 +469,8 @@ class KnownVariance:
 
 def _alike(begins: Instants, ends: Instants, daily: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
     """The rows [n] in groups with the same spans [n, B]."""
+    if not len(begins):
+        return []
     if (begins == begins[0]).all() and (ends == ends[0]).all() and (daily == daily[0]).all():
         return [np.arange(len(begins), dtype=np.intp)]
     groups: dict[bytes, list[int]] = {}

@@ -44,6 +44,10 @@ class Priors:
         """What is known of an asset class, by kind."""
         return self._table.get(assets, {}).get("kinds", {})
 
+    def quiet_days(self, assets: str) -> Mapping[str, float]:
+        """The log factors of scale of an asset class' daily bars on `quiet_days.KINDS`."""
+        return self._table.get(assets, {}).get("quiet_days", {})
+
     def log_factors(self, kinds: Sequence[str], assets: str, length_ns: int) -> KindPriors:
         """For bars of this length: the excess variance of an event is spread over the bar that holds it."""
         known: Mapping[str, Any] = self._table.get(assets, {})

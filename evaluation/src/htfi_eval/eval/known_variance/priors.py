@@ -44,6 +44,16 @@ _LEADING = (
 _LEAD = 0.05
 # Scale against other days, of daily bars after a weekend (currencies) and a long one (shares), on the same years.
 _GAPS = {"fx": {"gap_weekend": -0.18}, "other": {"gap_long": 0.13}}
+_QUIET_DAYS = {
+    "fx": {},
+    "other": {
+        "half_day": -0.40,
+        "year_end": -0.40,
+        "before_year_end": -0.18,
+        "before_holiday": -0.12,
+        "two_before_holiday": -0.09,
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +72,11 @@ def observe(prices: Prices, events: list[ScheduledEvent]) -> list[_Seen]:
     seen: list[_Seen] = []
 
     def keep(bars: BarWithEvents) -> None:
+        concerned = (bars.variances > 0.0) & np.isfinite(bars.ratio)[:, None]
+        weight = float(max(concerned.any(axis=1).sum(), 1)) ** -_TOGETHER_POWER
         for place in range(len(bars.rows)):
-            size = float(bars.ratio[place])
-            there = bars.variances[place] > 0.0
-            if not np.isfinite(size) or not there.any():
+            size, there = float(bars.ratio[place]), concerned[place]
+            if not there.any():
                 continue
             relations = effects.relations(bars.rows[[place]], bars.sources)[0]
             parameters = tuple(
@@ -74,7 +85,7 @@ def observe(prices: Prices, events: list[ScheduledEvent]) -> list[_Seen]:
                 if used
             )
             total = _combined(bars.variances[place][there])
-            seen.append(_Seen(parameters, size * total**0.5, float(len(bars.rows)) ** -_TOGETHER_POWER))
+            seen.append(_Seen(parameters, size * total**0.5, weight))
 
     effects.watch = keep
     for _ in walk.instants():
@@ -170,7 +181,7 @@ def main(out: Path, data: Path = STAGED) -> None:
     ):
         seen = [one for prices in panels for one in observe(prices, known)]
         kinds = table(*fit(seen)) | {gap: _gap(size) for gap, size in _GAPS[assets].items()}
-        classes[assets] = {"bar_hours": hours, "kinds": kinds}
+        classes[assets] = {"bar_hours": hours, "quiet_days": _QUIET_DAYS[assets], "kinds": kinds}
         click.echo(f"{assets}: {len(seen):,} bars with events, {len(kinds)} kinds with an effect")
     shipped = {
         "version": "1",

@@ -12,7 +12,7 @@ import click
 import msgspec
 import numpy as np
 
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.forecasting.evaluation.coverage_tables import RULE
 from htfi.wiring.settings import Settings, load_settings, override
 from htfi_eval.commands import ProgressLine, data_option, output_options, seed_option
@@ -43,6 +43,7 @@ from htfi_eval.eval.returns.tables import (
     left_tail_1pct,
     table_rows,
 )
+from htfi_eval.eval.scheduled_events import with_staged_calendar
 from htfi_eval.eval.trials import digest_of, record_trial, trials_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Card, Evaluation, TitledTable
@@ -96,6 +97,12 @@ def walk_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("returns", short_help="Forecasts of returns against peers, on real data.", epilog=_EPILOG)
 @walk_options
+@click.option(
+    "--calendar/--no-calendar",
+    default=True,
+    show_default=True,
+    help="Give our forecasts the staged calendar of releases and results, and the exchange's days off.",
+)
 @click.option("--fast", is_flag=True, help="No fitted peers, no short streams, no leak check, no timing.")
 @click.option(
     "--processes",
@@ -106,17 +113,21 @@ def walk_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 def command(
     sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, settings: tuple[str, ...],
-    fast: bool, processes: int, fresh: bool, trials: Path, seed: int, html_file: Path | None, json_file: Path | None,
+    calendar: bool, fast: bool, processes: int, fresh: bool, trials: Path, seed: int, html_file: Path | None,
+    json_file: Path | None,
 ) -> None:  # fmt: skip
     """Walk bars through the live forecaster, in order of availability, and score every forecast against its outcome.
 
     SET is us_equities, fx_daily, vix, etf, fx_hourly or sample; FILE holds bars of your own. The fused forecast is
-    compared with its experts, 20-day historical volatility (random_walk), RiskMetrics' EWMA, GARCH(1,1)-t of arch,
+    compared with its experts, 20-day historical volatility (histvol20), RiskMetrics' EWMA, GARCH(1,1)-t of arch,
     refitted yearly, and statsforecast's AutoARIMA, AutoETS and GARCH. Differences are tested by Diebold-Mariano with
     errors that allow for overlap, corrected for the number of comparisons.
+
+    Our forecasts of a staged SET know the staged calendar, as a desk's do; peers know prices alone, and experts of the
+    mix (random_walk, log_range_har, …) what the mix knows. --no-calendar leaves it out.
     """
     config = with_settings(load_settings(), settings).forecasting
-    options = WalkOptions(config, first, with_fitted=not fast, fresh=fresh, seed=seed)
+    options = WalkOptions(config, first, with_fitted=not fast, with_calendar=calendar, fresh=fresh, seed=seed)
     notes: list[str] = []
     evaluation, judged = evaluate(
         sets or default_sets(data, notes),
@@ -144,7 +155,12 @@ def record_run(
     digest = digest_of(
         *(part for prices in data for part in (list(prices.symbols), prices.ends_ns, prices.close))
     )
-    settings = {"forecasting": asdict(options.config), "from": options.first or "", "seed": options.seed}
+    settings = {
+        "forecasting": asdict(options.config),
+        "from": options.first or "",
+        "seed": options.seed,
+        "calendar": options.with_calendar,
+    }
     scores = {key: value for key, value in metrics.items() if value is not None}
     num = record_trial(command, digest, settings, scores, folder=folder)
     return f"{num:,} configurations have been evaluated so far, this one included"
@@ -258,6 +274,8 @@ def _walk_set(task: _SetTask) -> _SetFindings:
     prices, options = load_prices(task.name, task.data), task.options
     if task.num_symbols is not None:
         prices = spread_sample(prices, task.num_symbols)
+    if options.with_calendar:
+        prices = _with_calendar(prices, task)
     judged = judge(prices, options, ProgressLine(prices.name))
     tables, behind, leaks = coverage_tables(judged.scores, task.data), best_expert_ratios(judged.scores), None
     if not task.fast:
@@ -265,6 +283,17 @@ def _walk_set(task: _SetTask) -> _SetFindings:
         behind += short_stream_ratios(prices, options.config, judged.scores.first, line)
         leaks = check_leaks(prices, options.config, options.seed) if task.with_leaks else None
     return _SetFindings(judged, tables, behind, leaks)
+
+
+def _with_calendar(prices: Prices, task: _SetTask) -> Prices:
+    """A staged set with the staged calendar; anything else, or without one, as it is."""
+    folder = data_folder(task.data)
+    if folder is None or task.name not in NAMES:
+        return prices
+    try:
+        return with_staged_calendar(prices, folder)
+    except DependencyUnavailable as error:
+        return replace(prices, notes=(*prices.notes, f"{prices.name}: without a calendar: {error}"))
 
 
 def _tail_and_fusion(

@@ -57,6 +57,7 @@ class WalkOptions:
     first: str | None = None
     with_fitted: bool = True
     with_mini: bool = False
+    with_calendar: bool = False
     fresh: bool = False
     seed: int = 0
 
