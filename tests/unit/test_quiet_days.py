@@ -162,4 +162,5 @@ def test_every_company_that_reports_in_a_bar_teaches():
         one.learn(BarWithEvents(rows, place, np.zeros(1, np.int64), before[:, place], moved))
     in_turn = np.diag(one.variances(rows, sources)[:, :, 0])
     assert after == pytest.approx(in_turn, rel=0.1)
-    assert one.concerns_any.all()
+    event, row = one.series_of(sources)
+    assert (event.tolist(), row.tolist()) == ([0, 1, 2, 3], [0, 1, 2, 3])
