@@ -117,10 +117,8 @@ class KnownVariance:
         self._is_year_end = False  # the bars ahead of those that closed last may hold it
         self._closing: list[HeldEvents] = []  # of the bars that closed last
         self._prepared: _Prepared | None = None  # follows from the rest: never saved
-        self._next: tuple[list[_Contributions], int] = (
-            [],
-            0,
-        )  # of the bars ahead, and the place of the next one
+        # What moves the bars ahead, and the place of the next one among them.
+        self._next: tuple[list[Contributions], int] = [], 0
         self._is_prepared = False  # for the bars that closed last
 
     @property
@@ -218,11 +216,12 @@ class KnownVariance:
         parts, first = self._next
         found: dict[int, KnownEvents] = {}
         for part in parts:
-            held = (part.bars == first) & (part.places != _NO_EVENT)
-            if held.any():
-                kinds = [self.effects.kind(source) for source in part.sources[held].tolist()]
-                times_ns: list[int] = self._table.time_ns[part.places[held]].tolist()
-                found |= stated_events(part.rows, kinds, times_ns, part.variances[:, held])
+            for bar in part.of_bar(first):
+                stated = np.flatnonzero(bar.places != NO_EVENT)
+                if len(stated):
+                    kinds = [self.effects.kind(source) for source in bar.sources[stated].tolist()]
+                    times_ns: list[int] = self._table.time_ns[bar.places[stated]].tolist()
+                    found |= stated_events(bar.rows, kinds, times_ns, bar.variances[:, stated])
         return found
 
     def _learn_hours(self, rows: Rows) -> None:

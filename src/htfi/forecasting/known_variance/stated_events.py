@@ -20,15 +20,14 @@ def stated_events(
 
     Shapes: rows [n]; variances [n, m], factors of the variance, 0 where an event is none of a series'.
     """
-    width = np.sqrt(combine(variances, np.zeros(1, np.int64))[:, 0])
+    width = np.sqrt(combine(variances))
     factors = np.sqrt(variances)
     found: dict[int, KnownEvents] = {}
     for place in np.flatnonzero(np.abs(width - 1.0) >= MIN_CHANGE).tolist():
-        own: list[float] = factors[place].tolist()
+        own = factors[place]
         stated = [
-            EventFactor(kind, time_ns, round(factor, _DIGITS))
-            for kind, time_ns, factor in zip(kinds, times_ns, own, strict=True)
-            if factor > 0.0 and abs(factor - 1.0) >= MIN_CHANGE
+            EventFactor(kinds[event], times_ns[event], round(float(own[event]), _DIGITS))
+            for event in np.flatnonzero((own > 0.0) & (np.abs(own - 1.0) >= MIN_CHANGE)).tolist()
         ]
         stated.sort(key=lambda one: (-max(one.factor, 1.0 / one.factor), one.time_ns, one.kind))
         found[int(rows[place])] = KnownEvents(round(float(width[place]), _DIGITS), tuple(stated[:MAX_EVENTS]))
