@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
+from htfi.domain.decision import KnownEvents
 from htfi.domain.errors import InvalidInput
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, parse_duration
@@ -38,6 +39,7 @@ from htfi.forecasting.known_variance.relations import (
     asset_class,
     currencies_of,
 )
+from htfi.forecasting.known_variance.stated_events import stated_events
 from htfi.forecasting.known_variance.surprise_effects import Z90, ClosedBar, SurpriseEffects
 from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
 from htfi.forecasting.panel import BarBatch
@@ -46,7 +48,7 @@ Array = NDArray[np.float64]
 Instants = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
-VERSION = "2"
+VERSION = "3"
 KNOWN = "known_variance"
 _NONE, _INTRADAY, _DAILY, _QUIET = 0, 1, 2, 3  # what is known of a series' bars; quiet days alone
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
@@ -122,6 +124,8 @@ class KnownVariance:
         self._is_year_end = False  # the bars ahead of those that closed last may hold it
         self._closing: list[HeldEvents] = []  # of the bars that closed last
         self._prepared: _Prepared | None = None  # follows from the rest: never saved
+        # What moves the bars ahead, and the place of the next one among them.
+        self._next: tuple[list[Contributions], int] = [], 0
         self._is_prepared = False  # for the bars that closed last
 
     @property
@@ -192,6 +196,7 @@ class KnownVariance:
 
     def ahead(self, index: Rows) -> Array | None:
         """The root of the mean of g² over the bars ahead [n, H] of those that closed; None where it is 1 for all."""
+        self._next = [], 0
         if not self._num_known:
             return None
         rows, known = self._known(index)
@@ -200,15 +205,31 @@ class KnownVariance:
             return None
         if self._prepared is not None and self._is_prepared:
             pattern, events, first = self._prepared.pattern, self._prepared.events, 2
+            parts = self._prepared.parts
         else:
             self._learn_hours(rows)
-            _, pattern, events, _ = self._variances(rows, *self._coming(rows, self._longest))
+            _, pattern, events, parts = self._variances(rows, *self._coming(rows, self._longest))
             first = 1
+        self._next = parts, first
         total = np.cumsum((pattern * events)[:, first : first + self._longest], axis=1)[:, self._horizons - 1]
         factors = np.ones((len(index), len(self._horizons)))
         factors[known] = np.sqrt(total / self._horizons)
         self._columns["ahead"][index] = factors
         return None if (factors == 1.0).all() else factors
+
+    def known_events(self) -> dict[int, KnownEvents]:
+        """By row, what events make of the next bar's band, of the series whose bars closed last; those that they change
+        by less than a tenth are left out."""
+        parts, first = self._next
+        found: dict[int, KnownEvents] = {}
+        for part in parts:
+            for bar in part.of_bar(first):
+                stated = np.flatnonzero(bar.places != NO_EVENT)
+                if len(stated):
+                    kinds = [self.effects.kind(source) for source in bar.sources[stated].tolist()]
+                    times_ns: list[int] = self._table.time_ns[bar.places[stated]].tolist()
+                    found |= stated_events(bar.rows, kinds, times_ns, bar.variances[:, stated])
+        return found
 
     def _learn_hours(self, rows: Rows) -> None:
         columns = self._columns
@@ -423,6 +444,7 @@ class KnownVariance:
         if self._surprises is not None and state.get("surprises"):
             self._surprises.restore(state["surprises"])
         self._closing, self._prepared, self._is_prepared = [], None, False
+        self._next = [], 0
 
 
 def _alike(begins: Instants, ends: Instants, daily: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
