@@ -38,6 +38,7 @@ _FREEDOM = (
 )
 _BAND_SCORE = 2.13184679  # its 95% quantile, in its own scale
 _INFORMATION = 2.0 * _FREEDOM / (_FREEDOM + 3.0)  # of one bar about a log scale
+_MIN_DAILY_LOG = 0.05  # of the scale of a day, for a kind to be told apart
 _POOL_MEMORY, _OWN_PRIOR, _OWN_MEMORY = 60.0, 12.0, 60.0  # in events
 
 
@@ -82,7 +83,11 @@ class EventEffects:
             self._pool.declare(name, np.zeros((num, NUM_RELATIONS, NUM_LAGS)))
         self._base = np.zeros((0, num, NUM_RELATIONS, NUM_LAGS))
         self._strength = np.zeros((0, num))
-        self.concerns_any = np.zeros(len(sources), np.bool_)  # whether a source is any series'
+        self.is_of_company = (
+            np.array([*(table.symbols), *("" for _ in gaps)], np.str_) != ""
+        )  # of each source
+        self._pairs: list[tuple[int, int]] = []  # a company's source and a series of it
+        self._sorted_pairs = np.empty((0, 2), np.int64)  # by source; in step with the pairs
         self.watch: Callable[[BarWithEvents], None] | None = (
             None  # of what is learnt from, for fits of priors
         )
@@ -93,11 +98,17 @@ class EventEffects:
         known = self._priors.kinds(asset_class(symbol))
         of_gaps = [OWN if gap in known else UNRELATED for gap in self._gaps]
         related = relations(symbol, self._currencies, self._symbols)
-        if asset_class(symbol) != FX and length_ns >= NS_PER_DAY:
-            related[self._symbols == ""] = UNRELATED  # figures move days of shares too little: they cost CRPS
+        group = self._join(asset_class(symbol), length_ns)
+        if length_ns >= NS_PER_DAY:
+            related[(self._symbols == "") & ~self._moves_days(group, related)] = UNRELATED
         self._columns["relation"][row] = [*related, *of_gaps]
-        self.concerns_any |= self._columns["relation"][row] != UNRELATED
-        self._columns["group"][row] = self._join(asset_class(symbol), length_ns)
+        self._pairs += [
+            (source, row)
+            for source in np.flatnonzero(
+                self.is_of_company & (self._columns["relation"][row] == OWN)
+            ).tolist()
+        ]
+        self._columns["group"][row] = group
 
     def _join(self, assets: str, length_ns: int) -> int:
         if (assets, length_ns) not in self._groups:
@@ -107,6 +118,14 @@ class EventEffects:
             self._base = np.concatenate([self._base, found.log_factors[None]])
             self._strength = np.concatenate([self._strength, found.strength[None]])
         return self._groups.index((assets, length_ns))
+
+    def _moves_days(self, group: int, related: NDArray[np.int8]) -> NDArray[np.bool_]:
+        """Which figures of the calendar [K] move a whole day of a series that is so `related` to them enough to count:
+        none those of shares, of currencies those that priors tell of. The others cost CRPS."""
+        if self._groups[group][0] != FX:
+            return np.zeros(len(related), np.bool_)
+        kinds = self._kind_of[: len(related)]
+        return np.abs(self._base[group, kinds, related, 0]) >= _MIN_DAILY_LOG
 
     def has_gaps(self, symbol: str) -> bool:
         """Whether weekends are known to change the variance of what such a symbol names."""
@@ -150,6 +169,32 @@ class EventEffects:
         logs = logs + columns["moved"][rows[:, None], kinds]
         factors = exact.exp(2.0 * np.minimum(np.maximum(logs, -_MAX_LOG), _MAX_LOG))
         return np.where(relation[:, :, None] == UNRELATED, 0.0, factors)
+
+    @property
+    def num_series(self) -> int:
+        """How many rows there are."""
+        return self._columns.num_rows
+
+    def series_of(self, sources: Places) -> tuple[Places, Rows]:
+        """The series of companies' sources [m]: the place in `sources` [E] and the row [E] of each pair."""
+        if len(self._sorted_pairs) != len(self._pairs):
+            self._sorted_pairs = np.array(sorted(self._pairs), np.int64).reshape(-1, 2)
+        by_source, row = self._sorted_pairs.T
+        first, beyond = (np.searchsorted(by_source, sources, side) for side in ("left", "right"))
+        num = beyond - first
+        event = np.repeat(np.arange(len(sources)), num)
+        return event, row[np.arange(len(event)) + np.repeat(first - np.cumsum(num) + num, num)]
+
+    def own_variances(self, rows: Rows, sources: Places) -> Array:
+        """Factors of variance [E, L] of one event of its own each on these series [E]."""
+        columns, kinds = self._columns, self._kind_of[sources]
+        group = columns["group"][rows]
+        logs = (
+            self._base[group, kinds, OWN]
+            + self._pool["moved"][group, kinds, OWN]
+            + columns["moved"][rows, kinds]
+        )
+        return exact.exp(2.0 * np.minimum(np.maximum(logs, -_MAX_LOG), _MAX_LOG))
 
     def learn(self, bars: BarWithEvents) -> None:
         """Take in a bar of some series that held events."""
@@ -201,13 +246,17 @@ class EventEffects:
                 self._pool[name][at, here] = np.asarray(state["pool"][name])[number, there]
 
 
-def combine(variances: Array, starts: Places) -> Array:
-    """Factors [n, B] of the variance of bars, each with the events [n, m] from its start in order: the largest, and a
-    share of what the others add. 1 for a bar whose events are none of the series'."""
-    largest = np.maximum.reduceat(variances, starts, axis=1)
-    added = np.add.reduceat(np.maximum(variances - 1.0, 0.0), starts, axis=1)
-    total = largest + SHARED_EXCESS * (added - np.maximum(largest - 1.0, 0.0))
+def combined_variance(largest: Array, excess: Array) -> Array:
+    """The factor of a bar's variance from the largest of its events and the sum of what each adds to 1: the largest,
+    and a share of what the others add. 1 where no event is the series' (0 the largest)."""
+    total = largest + SHARED_EXCESS * (excess - np.maximum(largest - 1.0, 0.0))
     return np.where(largest > 0.0, total, 1.0)
+
+
+def combine(variances: Array) -> Array:
+    """The factors [n] of the variance of one bar with events [n, m]."""
+    excess = np.add.reduceat(np.maximum(variances - 1.0, 0.0), [0], axis=1)[:, 0]
+    return combined_variance(variances.max(axis=1), excess)
 
 
 def _by_kind(kinds: Places, lags: Places) -> tuple[Places, Places, Callable[[Array], Array]]:
@@ -228,7 +277,7 @@ def _by_kind(kinds: Places, lags: Places) -> tuple[Places, Places, Callable[[Arr
 
 def shares(variances: Array) -> Array:
     """How much each event's own factor [n, m] moves what `combine` makes of one bar: derivatives of its logarithm."""
-    total = combine(variances, np.zeros(1, np.int64))
+    total = combine(variances)[:, None]
     is_first = np.arange(variances.shape[1], dtype=np.int64) == variances.argmax(axis=1)[:, None]
     counted = np.where(is_first, 1.0, np.where(variances >= 1.0, SHARED_EXCESS, 0.0))
     return np.where(variances > 0.0, counted * variances / total, 0.0)

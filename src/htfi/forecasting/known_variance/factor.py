@@ -13,17 +13,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
+from htfi.domain.decision import KnownEvents
 from htfi.domain.errors import InvalidInput
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, parse_duration
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.known_variance.coming_bars import ComingBars, daily_ends, is_weekend, week_slots
-from htfi.forecasting.known_variance.event_effects import BarWithEvents, EventEffects, combine
+from htfi.forecasting.known_variance.contributions import (
+    NO_EVENT,
+    CommonEvents,
+    CompanyEvents,
+    Contributions,
+    HeldEvents,
+)
+from htfi.forecasting.known_variance.event_effects import EventEffects
 from htfi.forecasting.known_variance.event_facts import KindFacts, event_facts
 from htfi.forecasting.known_variance.event_table import ScheduledLines, tabulate
 from htfi.forecasting.known_variance.priors import Priors, shipped
 from htfi.forecasting.known_variance.quiet_days import QuietDays, is_near_year_end
-from htfi.forecasting.known_variance.relations import FX, HOME, OTHER_ASSETS, asset_class, currencies_of
+from htfi.forecasting.known_variance.relations import (
+    FX,
+    HOME,
+    OTHER_ASSETS,
+    VOLATILITY,
+    asset_class,
+    currencies_of,
+)
+from htfi.forecasting.known_variance.stated_events import stated_events
 from htfi.forecasting.known_variance.surprise_effects import Z90, ClosedBar, SurpriseEffects
 from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
 from htfi.forecasting.panel import BarBatch
@@ -32,49 +48,14 @@ Array = NDArray[np.float64]
 Instants = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
-VERSION = "2"
+VERSION = "3"
 KNOWN = "known_variance"
 _NONE, _INTRADAY, _DAILY, _QUIET = 0, 1, 2, 3  # what is known of a series' bars; quiet days alone
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
-_ASSETS = (FX, OTHER_ASSETS)
+_ASSETS = (FX, VOLATILITY, OTHER_ASSETS)
 _NO_DAYS = np.empty(0, np.int64)
 _NEVER = -1
-_NO_EVENT = -1
 _RANGE_SHARE = 0.75  # of an event's log factor: a release jumps, so the range grows less than the return
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Contributions:
-    """What moves the variance of bars of rows [n] with the same spans: m events and gaps, in the order of the bars.
-
-    Shapes: places, of events in the table, −1 for a gap, sources, lags and bars [m]; variances [n, m].
-    """
-
-    rows: Rows
-    places: Instants
-    sources: Instants
-    lags: Instants
-    bars: Instants
-    variances: Array
-
-    def combined(self, num_bars: int) -> Array:
-        """The factors [n, B] of the variance of so many bars."""
-        starts = np.flatnonzero(np.diff(self.bars, prepend=-1))
-        found = np.ones((len(self.rows), num_bars))
-        found[:, self.bars[starts]] = combine(self.variances, starts)
-        return found
-
-    def of_bar(self, bar: int) -> "_Contributions":
-        """The part that concerns one bar."""
-        there = self.bars == bar
-        return _Contributions(
-            self.rows,
-            self.places[there],
-            self.sources[there],
-            self.lags[there],
-            self.bars[there],
-            self.variances[:, there],
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +74,7 @@ class _Prepared:
     begins: Instants
     pattern: Array
     events: Array
-    parts: list[_Contributions]
+    parts: list[Contributions]
 
     def serves(self, index: Rows, start_ns: Instants, end_ns: Instants, table: ScheduledLines) -> bool:
         """Whether bars that closed are those, and no calendar line became known or was withdrawn meanwhile."""
@@ -141,8 +122,10 @@ class KnownVariance:
         self._num_known = 0  # series of whose bars anything is known
         self.num_series = 0
         self._is_year_end = False  # the bars ahead of those that closed last may hold it
-        self._closing: list[_Contributions] = []  # of the bars that closed last
+        self._closing: list[HeldEvents] = []  # of the bars that closed last
         self._prepared: _Prepared | None = None  # follows from the rest: never saved
+        # What moves the bars ahead, and the place of the next one among them.
+        self._next: tuple[list[Contributions], int] = [], 0
         self._is_prepared = False  # for the bars that closed last
 
     @property
@@ -199,7 +182,7 @@ class KnownVariance:
             spans = np.stack([columns["begin_ns"][rows], start_ns[known]], axis=1)
             ends = np.stack([columns["end_ns"][rows], end_ns[known]], axis=1)
             begins, pattern, events, parts = self._variances(rows, spans, ends)
-        self._closing = [bar for part in parts if len((bar := part.of_bar(1)).sources)]
+        self._closing = [held for part in parts for held in part.of_bar(1)]
         columns["start_ns"][rows], columns["end_ns"][rows] = start_ns[known], end_ns[known]
         columns["begin_ns"][rows] = begins[:, 1]
         if (pattern[:, 1] == 1.0).all() and not self._closing:
@@ -213,6 +196,7 @@ class KnownVariance:
 
     def ahead(self, index: Rows) -> Array | None:
         """The root of the mean of g² over the bars ahead [n, H] of those that closed; None where it is 1 for all."""
+        self._next = [], 0
         if not self._num_known:
             return None
         rows, known = self._known(index)
@@ -221,15 +205,31 @@ class KnownVariance:
             return None
         if self._prepared is not None and self._is_prepared:
             pattern, events, first = self._prepared.pattern, self._prepared.events, 2
+            parts = self._prepared.parts
         else:
             self._learn_hours(rows)
-            _, pattern, events, _ = self._variances(rows, *self._coming(rows, self._longest))
+            _, pattern, events, parts = self._variances(rows, *self._coming(rows, self._longest))
             first = 1
+        self._next = parts, first
         total = np.cumsum((pattern * events)[:, first : first + self._longest], axis=1)[:, self._horizons - 1]
         factors = np.ones((len(index), len(self._horizons)))
         factors[known] = np.sqrt(total / self._horizons)
         self._columns["ahead"][index] = factors
         return None if (factors == 1.0).all() else factors
+
+    def known_events(self) -> dict[int, KnownEvents]:
+        """By row, what events make of the next bar's band, of the series whose bars closed last; those that they change
+        by less than a tenth are left out."""
+        parts, first = self._next
+        found: dict[int, KnownEvents] = {}
+        for part in parts:
+            for bar in part.of_bar(first):
+                stated = np.flatnonzero(bar.places != NO_EVENT)
+                if len(stated):
+                    kinds = [self.effects.kind(source) for source in bar.sources[stated].tolist()]
+                    times_ns: list[int] = self._table.time_ns[bar.places[stated]].tolist()
+                    found |= stated_events(bar.rows, kinds, times_ns, bar.variances[:, stated])
+        return found
 
     def _learn_hours(self, rows: Rows) -> None:
         columns = self._columns
@@ -297,7 +297,7 @@ class KnownVariance:
 
     def _variances(
         self, rows: Rows, begins: Instants, ends: Instants
-    ) -> tuple[Instants, Array, Array, list[_Contributions]]:
+    ) -> tuple[Instants, Array, Array, list[Contributions]]:
         """Where the returns of bars [n, 1 + B] begin, what the week and what events make of their variance, and the
         parts of the latter.
 
@@ -315,13 +315,13 @@ class KnownVariance:
         if daily.any():
             pattern[daily, 1:] = self._of_quiet_days(rows[daily], ends[daily])
         spans = self._joined(daily, begins, ends)
-        parts: list[_Contributions] = []
+        parts: list[Contributions] = []
         eventful = np.flatnonzero(kind != _QUIET)
         for alike in _alike(spans[eventful], ends[eventful], daily[eventful]):
             among = eventful[alike]
             part = self._contributions(rows[among], spans[among[0]], ends[among[0]], bool(daily[among[0]]))
             if part is not None:
-                events[among] = part.combined(num_bars)
+                events[among] = part.factors(num_bars)
                 parts.append(part)
         return spans, pattern, events, parts
 
@@ -351,35 +351,39 @@ class KnownVariance:
 
     def _contributions(
         self, rows: Rows, begins: Instants, ends: Instants, is_daily: bool
-    ) -> _Contributions | None:
+    ) -> Contributions | None:
         """What events and gaps do to the bars of rows with these spans [1 + B]; None where there are none."""
         if not is_daily and not self._table.kinds:
             return None
         num_bars, now_ns = len(ends), int(ends[0])
         places = self._table.within(int(begins[0]), int(ends[-1]), max(now_ns, 0))
-        places = places[self.effects.concerns_any[self._table.kind[places]]]
         times, sources = self._table.time_ns[places], self._table.kind[places]
         bar = np.searchsorted(ends, times, "right")
         inside = (bar < num_bars) & (times >= begins[np.minimum(bar, num_bars - 1)])
         inside &= is_daily | self._table.is_exact[places]
         bar, sources, places = bar[inside], sources[inside], places[inside]
+        is_own = self.effects.is_of_company[sources]
+        companies = CompanyEvents.of(
+            self.effects, rows, sources[is_own], bar[is_own], places[is_own], num_bars
+        )
+        bar, sources, places = bar[~is_own], sources[~is_own], places[~is_own]
         events = [places, places]
         bars, lags, kinds = [bar, bar + 1], [np.zeros_like(bar), np.ones_like(bar)], [sources, sources]
         if is_daily and begins[0] != _NEVER:
             days = (np.diff(ends) + NS_PER_DAY // 2) // NS_PER_DAY
             after = np.flatnonzero(days > 1)
-            events.append(np.full_like(after, _NO_EVENT))
+            events.append(np.full_like(after, NO_EVENT))
             bars.append(after + 1)
             lags.append(np.zeros_like(after))
             kinds.append(self._first_gap + np.minimum(days[after] - 2, len(_GAPS) - 1))
         at, lag, kind, place = (np.concatenate(each) for each in (bars, lags, kinds, events))
         order = np.argsort(at, kind="stable")
         order = order[(at[order] >= 1) & (at[order] < num_bars)]
-        if not len(order):
+        if not len(order) and companies is None:
             return None
         at, lag, kind, place = at[order], lag[order], kind[order], place[order]
         variances = self.effects.variances(rows, kind)[:, np.arange(len(kind)), lag]
-        return _Contributions(rows, place, kind, lag, at, variances)
+        return Contributions(rows, CommonEvents(place, kind, lag, at, variances), companies)
 
     def divided(self, batch: BarBatch) -> Array | None:
         """What the outcomes [n, H] that came with these bars would have been without what was known; None: the same."""
@@ -405,18 +409,14 @@ class KnownVariance:
             )
         place = np.full(columns.num_rows, -1)
         place[index] = np.arange(len(index))
-        for part in self._closing:
-            seen = ratio[place[part.rows]]
+        for held in self._closing:
+            seen = ratio[place[held.rows]]
             if self._surprises is not None:
-                held = (part.lags == 0) & (part.places != _NO_EVENT)
-                end_ns = int(batch.end_ns[place[part.rows[0]]])
-                sigmas = Z90 * seen
-                self._surprises.learn(
-                    ClosedBar(part.rows, part.places[held], part.sources[held], sigmas, end_ns)
-                )
-            self.effects.learn(
-                BarWithEvents(part.rows, part.sources, part.lags, part.variances, np.abs(seen))
-            )
+                events = (held.lags == 0) & (held.places != NO_EVENT)
+                end_ns = int(batch.end_ns[place[held.rows[0]]])
+                closed = ClosedBar(held.rows, held.places[events], held.sources[events], Z90 * seen, end_ns)
+                self._surprises.learn(closed)
+            self.effects.learn(held.with_ratio(np.abs(seen)))
         self._closing, self._is_prepared = [], False
         self._prepare(index)
 
@@ -444,6 +444,7 @@ class KnownVariance:
         if self._surprises is not None and state.get("surprises"):
             self._surprises.restore(state["surprises"])
         self._closing, self._prepared, self._is_prepared = [], None, False
+        self._next = [], 0
 
 
 def _alike(begins: Instants, ends: Instants, daily: NDArray[np.bool_]) -> list[NDArray[np.intp]]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.known_variance.event_effects import SHARED_EXCESS, BarWithEvents, EventEffects
+from htfi.forecasting.known_variance.event_effects import SHARED_EXCESS, BarWithEvents, EventEffects, combine
 from htfi_eval.eval.known_variance.data import euro_dollar
 from htfi_eval.eval.prices import STAGED, Prices, load_prices
 from htfi_eval.eval.scheduled_events import earnings_events, staged_events
@@ -84,7 +84,7 @@ def observe(prices: Prices, events: list[ScheduledEvent]) -> list[_Seen]:
                 for source, relation, lag, used in zip(bars.sources, relations, bars.lags, there, strict=True)
                 if used
             )
-            total = _combined(bars.variances[place][there])
+            total = float(combine(bars.variances[[place]][:, there])[0])
             seen.append(_Seen(parameters, size * total**0.5, weight))
 
     effects.watch = keep
@@ -152,11 +152,6 @@ def table(
 def _score(size: Array) -> Array:
     x = (_BAND_SCORE * size) ** 2
     return (_FREEDOM + 1.0) * x / (_FREEDOM + x) - 1.0
-
-
-def _combined(variances: Array) -> float:
-    largest = float(variances.max())
-    return largest + SHARED_EXCESS * (float(np.maximum(variances - 1.0, 0.0).sum()) - max(largest - 1.0, 0.0))
 
 
 def _gap(size: float) -> dict[str, float]:
