@@ -8,6 +8,7 @@ import pytest
 from archives import unpack
 from htfi.domain.decision import Decision, PolicyOutcome, encode_decision
 from htfi.pipeline.record.entry import decode_entry, encode_entry, entry_json
+from htfi.pipeline.record.words import WORDS
 from htfi.wiring.ledger import open_ledger_readonly
 
 Htfi = Callable[..., str]
@@ -19,6 +20,7 @@ ROOTS = {
     "run-templates-5": "e2eeb764d546bc29247cdea0e5256806a3de9ff2b8b3388fb173b6f640220da9",
     "run-fidelity-3": "39274227faad8f9f96479188f801a97f296a2e81be05b018c77e0415ec5bcdd4",
     "run-record-2": "9faa6b2341c833fc57c065f82f4ab7debcb4d320b22e51a7f97f2960b1dd6f94",
+    "run-record-3": "d89acb5cd6703bb74a074ead0e12ae02a34b0f436883beea83cc7adc0fc5328b",
     "run-templates-6": "3f5006b7f9a70e7f31eb4ab350023ff5e55b98f13a494a2f2a119dd3e9d56b78",
     "run-traced": "94d6c63762601a0b643a3a66f6439b0aefd30a51abec092ad846d4615e82d96e",
     "run-neutral-1": "3aba164082fcf10ad829871d35bb154d31d6b075a5c3bb54eb204ccac4e51d32",
@@ -35,6 +37,7 @@ NUM_ENTRIES = {
     "run-templates-5": (25, 3),
     "run-fidelity-3": (33, 5),
     "run-record-2": (38, 9),
+    "run-record-3": (40, 10),
     "run-templates-6": (40, 10),
     "run-traced": (40, 10),
     "run-neutral-1": (35, 5),
@@ -74,11 +77,13 @@ def test_the_archives_hold_what_their_page_says(folder: Path) -> None:
         assert any(decision.news_context is not None for decision in made)
 
 
-def test_its_decisions_come_out_of_the_new_form_as_they_went_in(folder: Path) -> None:
+def test_its_decisions_come_out_of_every_form_as_they_went_in(folder: Path) -> None:
     made = decisions(folder)
-    entries = [encode_entry(decision) for decision in made]
-    assert [decode_entry(entry) for entry in entries] == made
-    assert [entry_json(entry) for entry in entries] == [encode_decision(decision) for decision in made]
+    told = [encode_decision(decision) for decision in made]
+    for version in WORDS:
+        entries = [encode_entry(decision, version) for decision in made]
+        assert [decode_entry(entry) for entry in entries] == made
+        assert [entry_json(entry) for entry in entries] == told
 
 
 def test_an_old_ledger_verifies_to_its_root(folder: Path, htfi: Htfi) -> None:

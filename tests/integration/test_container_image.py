@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "195a91b6abf9ad17e6f04592df78fd0c71ad699b8ed8508b688438812948d673"
+SAMPLE_ROOT = "744eaa2caf6aed5c50a021cc413843b3cd747b57216320445753f61f11a535c3"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"
