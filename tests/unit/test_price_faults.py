@@ -1,5 +1,6 @@
 """Faults of prices: splits that they are not adjusted for, renamed series, series that start in a crisis."""
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -10,7 +11,7 @@ from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.experts import build_experts
 from htfi.forecasting.forecaster import Forecaster
 from htfi.forecasting.panel import Panel
-from htfi.forecasting.splits import find_splits
+from htfi.forecasting.splits import find_splits, follow_volume
 
 DAYS = 80
 
@@ -57,13 +58,15 @@ def test_the_line_names_symbol_day_ratio_and_act():
     panel = Panel((1,), 5.0)
     _walk(panel, lambda _, after: 0.25 if after else 1.0)
     assert str(panel.splits[0]) == (
-        "S0/1d 1970-03-03: prices are not adjusted for a split of 4 to 1, whose jump counts as no move; divide the "
-        "prices before that day by 4"
+        "S0/1d 1970-03-02: prices are not adjusted for a split of 4 to 1, whose jump counts as no move; adjust them, "
+        'or set market.splits = {"S0" = {"1970-03-02" = 4}}'
     )
     panel = Panel((1,), 5.0)
     _walk(panel, lambda _, after: 5.0 if after else 1.0)
-    assert str(panel.splits[0]).endswith("reverse split of 5 to 1, whose jump counts as no move; multiply the "
-                                         "prices before that day by 5")  # fmt: skip
+    assert str(panel.splits[0]).endswith(
+        "reverse split of 5 to 1, whose jump counts as no move; adjust them, or set market.splits = "
+        '{"S0" = {"1970-03-02" = 0.2}}'
+    )
 
 
 def test_a_crash_of_the_market_is_no_split():
@@ -81,13 +84,39 @@ def test_a_crash_of_the_market_is_no_split():
 
 def test_a_fall_by_half_in_a_wild_session_is_no_split():
     prices = np.log(np.array([100.0]))
-    usual, age = np.array([1e-4]), np.array([50])
+    usual, volume, age = np.array([1e-4]), np.array([0.0]), np.array([50])
     calm, wild = _bar("A", 60, 50.0, 50.2), _bar("A", 60, 50.0, 50.2, spread=0.1)
-    assert [place for place, _ in find_splits([calm], prices, usual, age)] == [0]
-    assert find_splits([wild], prices, usual, age) == []
-    assert find_splits([_bar("A", 60, 55.0, 55.2)], prices, usual, age) == []
-    assert find_splits([calm], prices, usual, np.array([3])) == []
-    assert find_splits([calm], np.array([np.nan]), usual, age) == []
+    assert [place for place, _ in find_splits([calm], prices, usual, volume, age)] == [0]
+    assert find_splits([wild], prices, usual, volume, age) == []
+    assert find_splits([_bar("A", 60, 55.0, 55.2)], prices, usual, volume, age) == []
+    assert find_splits([calm], prices, usual, volume, np.array([3])) == []
+    assert find_splits([calm], np.array([np.nan]), usual, volume, age) == []
+
+
+@pytest.mark.parametrize(
+    ("times", "found"), [(1.5, True), (0.8, True), (2.9, True), (0.7, False), (3.1, False), (0.0, False)]
+)
+def test_a_split_of_three_for_two_needs_the_volume_that_it_makes(times: float, found: bool):
+    usual = np.array([1e-4]), np.array([1000.0]), np.array([50])
+    bar = msgspec.structs.replace(_bar("A", 60, 66.7, 66.9), volume=1000.0 * times)
+    places = find_splits([bar], np.log(np.array([100.0])), *usual)
+    assert [(place, round(np.exp(ratio), 6)) for place, ratio in places] == ([(0, 1.5)] if found else [])
+    reverse = msgspec.structs.replace(_bar("A", 60, 150.0, 150.1), volume=1000.0 / 1.5)
+    assert find_splits([reverse], np.log(np.array([100.0])), *usual) == []
+
+
+@pytest.mark.parametrize(
+    ("volume", "found"), [(2_000.0, True), (1_000.0, True), (39_000.0, True), (41_000.0, False)]
+)
+def test_twenty_times_the_volume_of_a_split_is_none(volume: float, found: bool):
+    bar = msgspec.structs.replace(_bar("A", 60, 50.0, 50.2), volume=volume)
+    usual = np.array([1e-4]), np.array([1000.0]), np.array([50])
+    assert len(find_splits([bar], np.log(np.array([100.0])), *usual)) == found
+
+
+def test_usual_volume_follows_bars_that_have_one():
+    usual = follow_volume(np.array([0.0, 0.0, 100.0, 100.0, 100.0]), np.array([7.0, 0.0, 0.0, 200.0, 9e9]))
+    assert usual.tolist() == [7.0, 0.0, 100.0, 110.0, 130.0]
 
 
 def test_bars_within_a_day_are_not_looked_at():
@@ -117,8 +146,8 @@ def test_a_series_that_begins_where_another_ends_is_said_and_not_joined():
     _days(panel, "OLD", range(30), 40.0)
     _days(panel, "NEW", range(32, 40), 40.05)
     assert [str(one) for one in panel.renames] == [
-        "OLD/1d ends on 1970-01-31 where NEW/1d begins on 1970-02-03 at its price: if it was renamed, give all its "
-        "bars one symbol, so that its history counts"
+        "OLD/1d ends on 1970-01-31 where NEW/1d begins on 1970-02-03 at its price: if it was renamed, set "
+        'market.renames = {"OLD" = "NEW"}, so that its history counts'
     ]
     assert panel.age(panel.rows_of(["NEW/1d"])[0]) == 7
     panel.enter([_bar("OLD", 41, 40.0, 40.1)])  # it was only missing

@@ -27,6 +27,7 @@ def _filled(num: int, wide: float = 1.0, step_ns: int = NS_PER_DAY, size: int = 
                 made_ns=made_ns,
                 horizon=np.zeros(len(ordinal), np.intp),
                 regime=np.zeros(len(ordinal), np.intp),
+                event=np.full(len(ordinal), -1, np.intp),
                 stretch=np.array([k * 240 // num for k in ordinal], np.intp),
                 quantiles=quantiles,
                 outcome=outcome,

@@ -56,11 +56,18 @@ def toml(folder: Path, table: str, key: str, value: str) -> Path:
 
 
 def written(table: str, key: str, value: str) -> str:
-    """A value as the setting's type is written: alone, in a list, in a table."""
-    held = getattr(getattr(Settings(), table), key)
-    return (
-        f"[{value}]" if isinstance(held, tuple) else f"{{ X = {value} }}" if isinstance(held, dict) else value
-    )
+    """A value as the setting's type is written: alone, in a list, in a table, in tables of tables."""
+    kind = type(getattr(Settings(), table))
+    return _nested(get_type_hints(kind, include_extras=True)[key], value)
+
+
+def _nested(hint: Any, value: str) -> str:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _nested(inner[0], value)
+    if origin is dict:
+        return f"{{ 2014-06-09 = {_nested(inner[1], value)} }}"
+    return f"[{value}]" if origin is tuple else value
 
 
 def outside(number: type, meta: Meta) -> list[str]:

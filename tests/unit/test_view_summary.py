@@ -7,6 +7,8 @@ import pytest
 from htfi.apps.cli.summary import RunTotals, score_table, summary
 from htfi.apps.cli.view.state import PeerStatus, RunCounters
 from htfi.domain.peers import PeerState
+from htfi.forecasting.known_variance.event_facts import KindFacts, SurpriseFacts
+from htfi.forecasting.known_variance.surprise_effects import Slope
 from htfi.forecasting.scores import ScoreRow
 from htfi.forecasting.track_record import TrackRecordRow
 
@@ -137,3 +139,57 @@ def test_scores_of_many_horizons_go_on_beneath_themselves():
     assert max(map(len, lines)) <= 80
     assert sum("fused" in line for line in lines) == 2
     assert all(f"{horizon} ahead" in " ".join(lines) for horizon in (1, 2, 3, 5, 10, 22))
+
+
+def kind(name: str, factor: float, num_surprises: int = 0) -> KindFacts:
+    effect = Slope(0.1, 0.0, 0.2)
+    surprise = SurpriseFacts(num=num_surprises, move=effect, variance=effect) if num_surprises else None
+    return KindFacts(
+        kind=name, assets="fx", length_ns=1, num_seen=12, prior_factor=1.0, learnt_factor=factor,
+        surprise=surprise, series=[],
+    )  # fmt: skip
+
+
+def events_line(**changes) -> str:
+    lines = text(summary(totals(num_scheduled=24, **changes), 120, wraps=False)).splitlines()
+    (found,) = [line.removeprefix(" events").strip() for line in lines if line.startswith(" events")]
+    return found
+
+
+def test_only_events_that_change_a_band_by_a_tenth_are_named():
+    kinds = [
+        kind("us_payrolls", 1.9, 12),
+        kind("us_cpi", 1.04),
+        kind("de_ifo", 0.95),
+        kind("market_half_day", 0.7),
+    ]
+    assert events_line(events=kinds) == (
+        "wider bands before us payrolls × 1.9 (12 seen); narrower bands before market half day × 0.7 (12 seen); "
+        "12 surprises learnt from"
+    )
+    assert events_line(events=[kind("us_cpi", 1.2)]) == "wider bands before us cpi × 1.2 (12 seen)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"events": [kind("us_cpi", 1.04)]}, "what their bars held, 1 kind, changes none by a tenth"),
+        ({}, "none of their bars held one"),
+        (
+            {"num_days_of_others": 3},
+            "of daily bars of what is no pair of currencies results of the company alone do, and it states none in "
+            "this time",
+        ),
+        (
+            {"num_days_of_others": 3, "has_other_bars": True},
+            "of daily bars of what is no pair of currencies results of the company alone do, and none of their other "
+            "bars held one",
+        ),
+    ],
+)
+def test_a_calendar_that_moves_no_band_says_why(changes, why):
+    assert events_line(**changes) == f"no event of the calendar moves the bands of these series: {why}"
+
+
+def test_a_run_without_a_calendar_says_nothing_of_events():
+    assert "\n events" not in text(summary(totals(), 120))

@@ -278,6 +278,25 @@ class BarCircumstances(msgspec.Struct, frozen=True):
     quote_mid: float | msgspec.UnsetType = msgspec.UNSET
 
 
+class EventFactor(msgspec.Struct, frozen=True, gc=False):
+    """A scheduled event and its own factor of the band's width. `kind` is what its effect is learnt by, such as
+    'us_payrolls'; `time_ns` an instant within its day where no hour is stated.
+    """
+
+    kind: str
+    time_ns: int
+    factor: float
+
+
+class KnownEvents(msgspec.Struct, frozen=True, gc=False):
+    """What a calendar's events did to the width of the next bar's band, known before they came: all together, and the
+    strongest, by themselves. Those of several events are joined as docs/forecasting.md says.
+    """
+
+    factor: float
+    events: tuple[EventFactor, ...]
+
+
 class PolicyVerdict(msgspec.Struct, frozen=True):
     """The outcome of policy, with the objections of its rules."""
 
@@ -341,6 +360,8 @@ class Decision(msgspec.Struct, frozen=True):
     news_trigger: NewsTrigger | msgspec.UnsetType = msgspec.UNSET
     # Left out of the entries of runs that no bundle governs and nothing was stopped in.
     governance: GovernanceFacts | msgspec.UnsetType = msgspec.UNSET
+    # Left out where events change the next bar's band by less than a tenth, and of decisions between bars.
+    known_events: KnownEvents | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def series(self) -> str:

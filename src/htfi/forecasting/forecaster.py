@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import Forecast, Regime
+from htfi.domain.decision import Forecast, KnownEvents, Regime
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.events import Bar
 from htfi.domain.scheduled_event import ScheduledEvent
@@ -104,6 +104,11 @@ class Forecaster:
         """What was learnt of each kind of event of a calendar, the largest effect first."""
         self.learn()
         return self._known.event_facts(self._panel.names)
+
+    def known_events(self, rows: NDArray[np.intp]) -> dict[int, KnownEvents]:
+        """By place among rows of a batch, what events make of the next bar's band, right after these bars closed."""
+        found = self._known.known_events()
+        return {place: found[row] for place, row in enumerate(rows.tolist()) if row in found} if found else {}
 
     @property
     def choices(self) -> list[kinds.KindChoice]:

@@ -23,7 +23,7 @@ from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import DEFAULT_COVARIATES
 from htfi.forecasting.covariates import Covariates
 from htfi.forecasting.renames import RenameFound, find_predecessor
-from htfi.forecasting.splits import MAX_LISTED, SplitFound, find_splits, split_of
+from htfi.forecasting.splits import MAX_LISTED, SplitFound, find_splits, follow_volume, split_of
 
 Array = NDArray[np.float64]
 FactorsOfClosed = Callable[
@@ -103,6 +103,7 @@ class Panel:
         self._columns.declare("end_ns", 0, np.int64)
         self._columns.declare("log_close", np.nan)
         self._columns.declare("usual_var", 0.0)
+        self._columns.declare("usual_volume", 0.0)
         self._columns.declare("path", 0.0)
         self._columns.declare("paths", np.zeros(horizons[-1]))
 
@@ -194,7 +195,12 @@ class Panel:
         Within a day prices are not looked at: a session's first return counts from its own open.
         """
         columns, age = self._columns, self._columns["num_bars"][rows]
-        found = find_splits(bars, columns["log_close"][rows], columns["usual_var"][rows], age)
+        if not (columns["gap_ns"][rows] == _NO_LENGTH).any():
+            return
+        usual_volume = columns["usual_volume"][rows]
+        found = find_splits(bars, columns["log_close"][rows], columns["usual_var"][rows], usual_volume, age)
+        volume = np.array([bar.volume for bar in bars], np.float64)
+        columns["usual_volume"][rows] = follow_volume(usual_volume, volume)
         for place, log_ratio in found:
             if columns["gap_ns"][index[place]] != _NO_LENGTH:
                 continue

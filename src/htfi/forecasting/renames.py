@@ -1,4 +1,5 @@
-"""Series that end where another begins at the same price: probably one instrument renamed. Said, never joined."""
+"""Series that end where another begins at the same price: probably one instrument renamed. Said; `market.renames`
+joins them."""
 
 from dataclasses import dataclass
 
@@ -31,8 +32,8 @@ class RenameFound:
         old, new = f"{self.old}/{self.interval}", f"{self.new}/{self.interval}"
         ended, began = (format_ns(end_ns)[:10] for end_ns in (self.old_end_ns, self.new_end_ns))
         return (
-            f"{old} ends on {ended} where {new} begins on {began} at its price: if it was renamed, give all its bars "
-            "one symbol, so that its history counts"
+            f"{old} ends on {ended} where {new} begins on {began} at its price: if it was renamed, set "
+            f'market.renames = {{"{self.old}" = "{self.new}"}}, so that its history counts'
         )
 
 

@@ -1,8 +1,9 @@
 """Prices that are not adjusted for a split: found by the bar alone, so that they enter no volatility as a move.
 
 A split moves the open by a whole ratio against the last close, overnight, while the bar itself is an ordinary one and
-the market stands still. Ratios below two are left out: falls by a third after results look the same, and a return
-beyond ten usual deviations is cut before it reaches a volatility in any case.
+the market stands still. A fall by a third after results looks like a split of 3 for 2, but for its volume, so that one
+needs a volume that grew as a split makes it. Other ratios below two are left out. Some vendors adjust volumes and not
+prices, so a volume that did not grow says nothing against a split; one far beyond it does.
 """
 
 import math
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
 from htfi.domain.events import Bar
+from htfi.domain.new_york import to_local_ns
 from htfi.domain.time import format_ns
 
 Array = NDArray[np.float64]
@@ -22,12 +24,18 @@ RATIOS = (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 25.0, 30.0, 50.0,
 MIN_BARS = 20
 MAX_LISTED = 1_000
 _TINY = 1e-300
-_CANDIDATE = 0.6  # log move of the open below which nothing is looked at
+_CANDIDATE = 0.34  # log move of the open below which nothing is looked at
+_HALF_MORE = 1.5  # the ratio that needs volume
+_HALF_MORE_APART = 0.03  # from it in log
+_MIN_VOLUME, _MAX_VOLUME = 0.5, 2.0  # of the ratio times usual, for it
+_EXTREME_VOLUME = 20.0  # of the ratio times usual: news, or another company under the symbol, and no split
+_VOLUME_GAIN, _MAX_SPIKE = 0.1, 4.0  # of usual volume, which a bar moves by no more than as so many times it
 _MIN_APART, _MAX_APART = 0.02, 0.06  # from a ratio in log, or two usual deviations between
 _MIN_RANGE, _MAX_RANGE = 0.04, 0.15  # of the bar itself in log, or three usual deviations between
 _MARKET_MOVE = 0.05  # median of the other series' moves at the instant; more is a crash, not a split
 _MIN_OTHERS = 3
 _LOG_RATIOS = exact.log(np.array(RATIOS))
+_LOG_HALF_MORE = float(exact.log(np.array([_HALF_MORE]))[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +48,34 @@ class SplitFound:
     ratio: float
 
     def __str__(self) -> str:
-        where = f"{self.symbol}/{self.interval} {format_ns(self.end_ns)[:10]}"
-        kind, act = ("split", "divide") if self.ratio > 1.0 else ("reverse split", "multiply")
+        kind = "split" if self.ratio > 1.0 else "reverse split"
         times = max(self.ratio, 1.0 / self.ratio)
         return (
-            f"{where}: prices are not adjusted for a {kind} of {times:g} to 1, whose jump counts as no move; "
-            f"{act} the prices before that day by {times:g}"
+            f"{self.symbol}/{self.interval} {self.day}: prices are not adjusted for a {kind} of {times:g} to 1, whose "
+            f"jump counts as no move; adjust them, or set {self.setting}"
         )
+
+    @property
+    def day(self) -> str:
+        """The day in New York on which the bar ended, one that ended at midnight being of the day before."""
+        local_ns = int(to_local_ns(np.array([self.end_ns - 1], np.int64))[0])
+        return format_ns(local_ns)[:10]
+
+    @property
+    def setting(self) -> str:
+        """What adjusts for it on reading."""
+        return f'market.splits = {{"{self.symbol}" = {{"{self.day}" = {self.ratio:.12g}}}}}'
 
 
 def find_splits(
-    bars: Sequence[Bar], last_log_close: Array, usual_variance: Array, age: NDArray[np.int64]
+    bars: Sequence[Bar],
+    last_log_close: Array,
+    usual_variance: Array,
+    usual_volume: Array,
+    age: NDArray[np.int64],
 ) -> list[tuple[int, float]]:
-    """The places of bars that open after a split, and its log ratio; `last_log_close`, `usual_variance` of a return
-    and `age` are [n].
+    """The places of bars that open after a split, and its log ratio; `last_log_close`, `usual_variance` of a return,
+    `usual_volume`, 0 where there is none, and `age` are [n].
 
     Bars before the 20th of a series are not looked at.
     """
@@ -71,7 +93,7 @@ def find_splits(
     places: list[int] = candidates.tolist()
     for place in places:
         usual = math.sqrt(usual_variance[place])
-        ratio = _nearest_ratio(float(jumps[place]), usual)
+        ratio = _nearest_ratio(float(jumps[place]), usual, _volume_beside(bars[place], usual_volume[place]))
         others = np.delete(np.abs(moves), candidates)
         is_crash = len(others) >= _MIN_OTHERS and float(np.median(others)) > _MARKET_MOVE
         if ratio and not is_crash and _is_ordinary(bars[place], usual):
@@ -79,11 +101,29 @@ def find_splits(
     return found
 
 
-def _nearest_ratio(jump: float, usual: float) -> float:
+def follow_volume(usual: Array, volume: Array) -> Array:
+    """Usual volumes [n] after bars with these; a bar without volume changes none, the first with one sets it."""
+    is_first = usual <= 0.0
+    moved = usual + _VOLUME_GAIN * (np.minimum(volume, _MAX_SPIKE * usual) - usual)
+    return np.where(volume > 0.0, np.where(is_first, volume, moved), usual)
+
+
+def _volume_beside(bar: Bar, usual: float) -> float:
+    """The bar's volume over the usual one; 0 where either is unknown."""
+    return bar.volume / usual if usual > 0.0 and 0.0 < bar.volume < math.inf else 0.0
+
+
+def _nearest_ratio(jump: float, usual: float, volume: float) -> float:
     """The log ratio of the split that a jump of the log open is as good as equal to; 0 for none."""
+    limit = min(max(2.0 * usual, _MIN_APART), _MAX_APART)
+    if abs(-jump - _LOG_HALF_MORE) <= min(limit, _HALF_MORE_APART):
+        return _LOG_HALF_MORE if _MIN_VOLUME <= volume / _HALF_MORE <= _MAX_VOLUME else 0.0
     apart = np.abs(_LOG_RATIOS - abs(jump))
     nearest = int(apart.argmin())
-    if float(apart[nearest]) > min(max(2.0 * usual, _MIN_APART), _MAX_APART):
+    if float(apart[nearest]) > limit:
+        return 0.0
+    ratio = RATIOS[nearest] if jump < 0.0 else 1.0 / RATIOS[nearest]
+    if volume > _EXTREME_VOLUME * ratio:
         return 0.0
     return float(_LOG_RATIOS[nearest]) * (1.0 if jump < 0.0 else -1.0)
 
@@ -98,5 +138,7 @@ def _is_ordinary(bar: Bar, usual: float) -> bool:
 
 
 def split_of(bar: Bar, log_ratio: float) -> SplitFound:
-    ratio = RATIOS[int(np.abs(_LOG_RATIOS - abs(log_ratio)).argmin())]
+    known = (_HALF_MORE, *RATIOS)
+    apart = [abs(float(one) - abs(log_ratio)) for one in (_LOG_HALF_MORE, *_LOG_RATIOS.tolist())]
+    ratio = known[apart.index(min(apart))]
     return SplitFound(bar.symbol, bar.interval, bar.end_ns, ratio if log_ratio > 0.0 else 1.0 / ratio)

@@ -1,7 +1,9 @@
 """Settings of the market state, with their units and checks. `MarketState` is built from them."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from enum import IntEnum
 from typing import Annotated
 
@@ -9,7 +11,7 @@ from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import MAX_SIZE, is_size
-from htfi.domain.settings import PositiveShare, check_bounds, setting
+from htfi.domain.settings import PositiveShare, check_bounds, setting, setting_from
 from htfi.domain.time import NS_PER_DAY, NS_PER_MS, parse_duration
 
 
@@ -20,6 +22,8 @@ class ClockKind(IntEnum):
     VOLUME = 1
     DOLLAR = 2
 
+
+SplitRatio = Annotated[float, Meta(ge=1e-4, le=1e4)]
 
 CROSS_PATIENCE = "1s"  # age from which a quote that crosses a newer one is ignored
 
@@ -57,6 +61,13 @@ class MarketConfig:
     max_venues: Annotated[int, Meta(ge=1, le=4096)] = setting(
         64, "venues whose quotes are tracked for one symbol", "venues"
     )
+    renames: dict[str, str] = setting_from(
+        dict[str, str], "later name of a symbol, whose rows then count as that series, such as FB to META"
+    )
+    splits: dict[str, dict[str, SplitRatio]] = setting_from(
+        dict[str, dict[str, SplitRatio]],
+        "by symbol and day from which its prices are smaller: the ratio that earlier prices are divided by",
+    )
 
     def __post_init__(self) -> None:
         check_bounds("market", self)
@@ -70,10 +81,41 @@ class MarketConfig:
             raise InvalidInput(
                 f"market.base_scale '{self.base_scale}' is not among scales: {', '.join(self.scales)}"
             )
+        _check_renames(self.renames)
+        for symbol, ratios in self.splits.items():
+            _check_splits(symbol, ratios, self.renames)
 
     @property
     def clocks(self) -> tuple[BarClock, ...]:
         return parse_clocks(self.bar)
+
+
+def _check_renames(renames: Mapping[str, str]) -> None:
+    for old, new in renames.items():
+        if not old or not new:
+            raise InvalidInput('market.renames: a name is empty: write {"FB" = "META"}')
+        seen = [old]
+        while new in renames and new not in seen:
+            seen.append(new)
+            new = renames[new]
+        if new in seen:
+            raise InvalidInput(f"market.renames: {' to '.join([*seen, new])} ends nowhere: leave one out")
+
+
+def _check_splits(symbol: str, ratios: Mapping[str, float], renames: Mapping[str, str]) -> None:
+    if symbol in renames:
+        raise InvalidInput(
+            f"market.splits: {symbol} is renamed to {renames[symbol]}: state its splits under the newest name"
+        )
+    for day in ratios:
+        try:
+            known = date.fromisoformat(day).isoformat()
+        except ValueError:
+            known = ""
+        if known != day or not "1970-01-02" <= day <= "2099-12-31":
+            raise InvalidInput(
+                f"market.splits.{symbol}: '{day}' is no day such as 2014-06-09, from 1970-01-02 to 2099-12-31"
+            )
 
 
 def _check_span(text: str) -> None:

@@ -242,5 +242,6 @@ def make_decision(
         trigger=UNSET if answered is None else DecisionTrigger.NEWS,
         news_trigger=UNSET if answered is None else answered.trigger,
         governance=governed,
+        known_events=columns.known_events.get(row, UNSET),
     )
     return replace(decision, verdict=judge(decision, components.governance.policy))

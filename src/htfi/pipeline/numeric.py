@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from htfi.domain.decision import (
@@ -150,6 +151,7 @@ class _NumericRows:
             circumstances=columns.circumstances(row),
             verdict=judgement.verdict,
             governance=judgement.governance,
+            known_events=columns.known_events.get(row, UNSET),
         )
 
 
@@ -191,11 +193,12 @@ def _judged(columns: PointColumns, governed: PointFacts, policy: PolicyConfig, v
     objections = _objections(columns, policy, version)
 
     def judgement(row: int) -> Judgement:
-        facts = governed.at(row)
-        return Judgement(with_holds(objections.get(row, _NO_OBJECTION), facts), facts)
+        facts, events = governed.at(row), columns.known_events.get(row, UNSET)
+        return Judgement(with_holds(objections.get(row, _NO_OBJECTION), facts), facts, events)
 
     usual = Judgement(with_holds(_NO_OBJECTION, governed.usual), governed.usual)
-    return JudgedRows(usual, {row: judgement(row) for row in sorted({*objections, *governed.others})})
+    apart = sorted({*objections, *governed.others, *columns.known_events})
+    return JudgedRows(usual, {row: judgement(row) for row in apart})
 
 
 def _objections(columns: PointColumns, policy: PolicyConfig, version: str) -> Mapping[int, PolicyVerdict]:

@@ -3,15 +3,23 @@
 The steps read it; series with news, and those that news triggers, have a `SeriesContext` beside it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 from msgspec import UNSET
 from numpy.typing import NDArray
 
-from htfi.domain.decision import BarCircumstances, FeatureDriver, FidelityPlan, Forecast, Regime, Rung
+from htfi.domain.decision import (
+    BarCircumstances,
+    FeatureDriver,
+    FidelityPlan,
+    Forecast,
+    KnownEvents,
+    Regime,
+    Rung,
+)
 from htfi.domain.events import Bar
 from htfi.forecasting.batch import ForecastBatch
 from htfi.forecasting.between_bars import shorten
@@ -45,7 +53,7 @@ class PointColumns:
 
     `previous_width` [n] is that of the band before, in log return, NaN where there was none. `plans` are those of
     decisions from numbers alone, by the regime's level; `quarantine_share` is the part of the sources' latest rows set
-    aside, 0–1.
+    aside, 0–1. `known_events` are what a calendar's events make of the bands, by row.
     """
 
     as_of_ns: int
@@ -58,6 +66,7 @@ class PointColumns:
     plans: tuple[FidelityPlan, ...]
     quarantine_share: float
     answered: Sequence[AnsweredSeries] = ()  # each of a point between two bars
+    known_events: Mapping[int, KnownEvents] = field(default_factory=dict[int, KnownEvents])  # by row
 
     def __len__(self) -> int:
         return len(self.bars)
@@ -76,6 +85,9 @@ class PointColumns:
             drivers=Drivers(drivers.found[at], drivers.usual[at], drivers.counts[at]),
             previous_width=self.previous_width[at],
             answered=[self.answered[row] for row in rows] if self.answered else (),
+            known_events={
+                place: self.known_events[row] for place, row in enumerate(rows) if row in self.known_events
+            },
         )
 
     def last_prices(self) -> list[float]:
@@ -173,6 +185,7 @@ def read_columns(
         plans=_plans(context.pipeline.deadline_ms, components.views.rungs, context.fidelity),
         quarantine_share=components.inputs.missing_share(),
         answered=answered,
+        known_events={} if answered else components.forecaster.known_events(forecasts.rows),
     )
 
 

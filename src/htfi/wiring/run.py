@@ -21,10 +21,12 @@ from htfi.adapters.stores.snapshot import SnapshotFile, read_whole, write_whole
 from htfi.domain.decision import Rung
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.file_digests import DigestFile, FileDigestCache, file_digest
+from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import SystemClock
 from htfi.governance.ledger.log import TransparencyLog
 from htfi.narrative.ports import Closable
 from htfi.narrative.readers import TemplateReader
+from htfi.pipeline.intake.adjusting import AdjustedFeed, SeriesAdjustments
 from htfi.pipeline.intake.merged_feed import MergedFeed, PacedFeed
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason, describe_refused_source
 from htfi.pipeline.loop import DecisionLoop
@@ -92,6 +94,7 @@ class OpenRun:
     mirror: FollowingReader | None = None  # who reads decisions from standard output
     cache: RunCache | None = None
     orders: "OpenOrders | None" = None
+    events: Sequence[ScheduledEvent] = ()  # of the calendar
 
     def rejected_sources(self) -> list[str]:
         """A line on each source whose every row was quarantined."""
@@ -225,11 +228,12 @@ def open_run(
         read_by = {rung.value: reader.version for rung, reader in readers.items()}
         stated = settings_to_record(settings, read_whole(folder / SETTINGS_FILE))
         digest = digest_of(stated)
+        calendar = open_calendar(settings.narrative.calendar, warn)
         identity = {
             "settings": digest,
             "sources": sources,
             "readers": read_by,
-            "calendar": open_calendar(settings.narrative.calendar, warn).digest,
+            "calendar": calendar.digest,
             "marking key": None if mark_key is None else mark_key.id,
         }
         if promoted:
@@ -274,6 +278,9 @@ def open_run(
         feed = operators = OperatorFeed(
             feed, held, released, time.monotonic_ns, saved.feed if saved else None
         )
+        adjustments = SeriesAdjustments(settings.market.renames, settings.market.splits)
+        if adjustments:
+            feed = AdjustedFeed(feed, adjustments)
         live = feed.progress() is None
         if live or with_orders:  # the time of the next item is unknown, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)
@@ -333,6 +340,7 @@ def open_run(
             outlet.mirror if isinstance(outlet, DecisionJournal) else None,
             cache,
             orders,
+            calendar.events,
         )
 
 

@@ -228,6 +228,9 @@ def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes
         settings.forecasting.covariates == DEFAULT_COVARIATES
     ):  # left out, so that digests of earlier runs hold
         del shaping["forecasting"]["covariates"]
+    for key in ("renames", "splits"):  # left out where there are none, so that digests of earlier runs hold
+        if not getattr(settings.market, key):
+            del shaping["market"][key]
     shaping["models"] = {"engine": settings.models.engine, "precision": settings.models.precision}
     del shaping["encoding"]["threads"]
     if settings.encoding.model != "none":  # decisions name the encoder by its digest

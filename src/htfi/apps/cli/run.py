@@ -348,10 +348,10 @@ def write_outputs(run: "OpenRun", folder: Path, *, with_report: bool) -> list[Pa
     from htfi.apps.cli.report.command import write_report
     from htfi.pipeline.record.decoded_once import DecodedOnce, decode_each
     from htfi.wiring.derived_files import write_derived_files
-    from htfi.wiring.event_file import write_event_facts
+    from htfi.wiring.event_file import event_times, write_event_facts
 
-    recorder = run.loop.recorder
-    write_event_facts(folder, run.loop.components.forecaster.event_facts())
+    recorder, forecaster = run.loop.recorder, run.loop.components.forecaster
+    write_event_facts(folder, forecaster.event_facts(), event_times(run.events, forecaster.series))
     if not with_report or recorder.num_decided <= recorder.num_withheld:
         return write_derived_files(run, folder, decode_each)
     decode = DecodedOnce(run.ledger.size)

@@ -18,6 +18,8 @@ from htfi.domain.generation import SpeculationStats
 from htfi.forecasting.config import DEFAULT_COVARIATES
 from htfi.forecasting.kinds import KindChoice
 from htfi.forecasting.known_variance.event_facts import KindFacts
+from htfi.forecasting.known_variance.relations import is_day_of_others
+from htfi.forecasting.known_variance.stated_events import MIN_CHANGE
 from htfi.forecasting.scores import ScoreRow, beside_best
 from htfi.forecasting.track_record import TrackRecordRow
 from htfi.governance.checkpoints.state import FINAL_PHASES, CheckpointPhase
@@ -75,6 +77,9 @@ class RunTotals:
     missing_covariates: Sequence[str] = ()  # those that the settings name and the run has not
     orders: str = ""  # orders, fills and the result of a run that trades
     events: Sequence[KindFacts] = ()  # of a calendar that bars held, the largest factor first
+    num_scheduled: int = 0  # events of the calendar
+    num_days_of_others: int = 0  # series with bars of a day or longer that are no pairs of currencies
+    has_other_bars: bool = False
 
 
 def print_summary(
@@ -90,6 +95,7 @@ def print_summary(
     forecaster = run.loop.components.forecaster
     named = forecaster.covariates if _READS_COVARIATES in forecaster.models else ()
     missing = [name for name in forecaster.missing_covariates if name in named]
+    num_days_of_others = sum(map(is_day_of_others, forecaster.series))
     totals = RunTotals(
         scores=forecaster.scores(),
         num_events=run.loop.num_events,
@@ -123,6 +129,9 @@ def print_summary(
         covariates=[name for name in named if name not in missing],
         missing_covariates=missing if named != DEFAULT_COVARIATES else [],
         events=forecaster.event_facts(),
+        num_scheduled=len(run.events),
+        num_days_of_others=num_days_of_others,
+        has_other_bars=num_days_of_others < len(forecaster.series),
         orders="" if run.orders is None else summary_line(run.orders.accounts()),
     )
     for line in summary(totals, console.width, wraps=console.is_terminal or has_width()):
@@ -322,14 +331,35 @@ def _covariate_lines(totals: RunTotals) -> list[tuple[str, str]]:
     return [("covariates", "; ".join(lines))] if lines else []
 
 
-def _events_line(kinds: Sequence[KindFacts]) -> str:
-    """The kinds of scheduled events with the largest factors, and how many surprises were learnt from."""
-    largest = ", ".join(
-        f"{printable(one.kind.replace('_', ' '))} × {one.learnt_factor:.1f} ({one.num_seen:,} seen)"
-        for one in kinds[:_MAX_EVENTS]
-    )
-    num = sum(one.surprise.num for one in kinds if one.surprise is not None)
-    return f"widest bands before {largest}; {counted(num, 'surprise')} learnt from"
+def _events_line(totals: RunTotals) -> str:
+    """The kinds of scheduled events that move bands most, and how many surprises were learnt from; or why none does."""
+    kinds = [one for one in totals.events if abs(one.learnt_factor - 1.0) >= MIN_CHANGE]
+    if not kinds:
+        return f"no event of the calendar moves the bands of these series: {_why_none(totals)}"
+    parts: list[str] = []
+    wider = [one for one in kinds if one.learnt_factor > 1.0]
+    narrower = [one for one in kinds if one.learnt_factor < 1.0]
+    for word, ordered in (("wider", wider), ("narrower", narrower[::-1])):
+        named = ", ".join(
+            f"{printable(one.kind.replace('_', ' '))} × {one.learnt_factor:.1f} ({one.num_seen:,} seen)"
+            for one in ordered[:_MAX_EVENTS]
+        )
+        if named:
+            parts.append(f"{word} bands before {named}")
+    num = sum(one.surprise.num for one in totals.events if one.surprise is not None)
+    return "; ".join([*parts, *([f"{counted(num, 'surprise')} learnt from"] if num else [])])
+
+
+def _why_none(totals: RunTotals) -> str:
+    if totals.events:
+        return f"what their bars held, {counted(len(totals.events), 'kind')}, changes none by a tenth"
+    others = "none of their bars held one"
+    if totals.num_days_of_others:
+        others = (
+            "none of their other bars held one" if totals.has_other_bars else "it states none in this time"
+        )
+        return f"of daily bars of what is no pair of currencies results of the company alone do, and {others}"
+    return others
 
 
 def _facts(totals: RunTotals) -> list[tuple[str, str]]:
@@ -343,8 +373,8 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     best = words_beside_best(totals.scores)
     if best:
         facts.append(("fused CRPS", best))
-    if totals.events:
-        facts.append(("events", _events_line(totals.events)))
+    if totals.num_scheduled:
+        facts.append(("events", _events_line(totals)))
     if totals.num_withheld:
         facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
     if totals.bundle:

@@ -83,10 +83,14 @@ def kind_of(event: ScheduledEvent) -> str:
     return event.kind or f"{event.currency} {event.name}".strip()
 
 
+def expected_time_ns(event: ScheduledEvent) -> int:
+    """When it happens; where no hour is stated, an instant within its day that the right daily bar holds."""
+    return event.time_ns if event.is_exact else event.time_ns + _WITHIN_DAY_NS
+
+
 def line_key(event: ScheduledEvent) -> tuple[int, str, str, str, bool]:
     """What lines for the same event share: time, kind, currency, company, and whether the time is exact."""
-    time_ns = event.time_ns if event.is_exact else event.time_ns + _WITHIN_DAY_NS
-    return time_ns, kind_of(event), event.currency, event.symbol.upper(), event.is_exact
+    return expected_time_ns(event), kind_of(event), event.currency, event.symbol.upper(), event.is_exact
 
 
 def tabulate(events: Sequence[ScheduledEvent]) -> ScheduledLines:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
+from htfi.domain.decision import KnownEvents
 from htfi.domain.errors import InvalidInput
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, parse_duration
@@ -38,6 +39,7 @@ from htfi.forecasting.known_variance.relations import (
     asset_class,
     currencies_of,
 )
+from htfi.forecasting.known_variance.stated_events import stated_events
 from htfi.forecasting.known_variance.surprise_effects import Z90, ClosedBar, SurpriseEffects
 from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
 from htfi.forecasting.panel import BarBatch
@@ -46,7 +48,7 @@ Array = NDArray[np.float64]
 Instants = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
-VERSION = "2"
+VERSION = "3"
 KNOWN = "known_variance"
 _NONE, _INTRADAY, _DAILY, _QUIET = 0, 1, 2, 3  # what is known of a series' bars; quiet days alone
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
@@ -74,9 +76,19 @@ class _Prepared:
     events: Array
     parts: list[Contributions]
 
-    def serves(self, index: Rows, start_ns: Instants, end_ns: Instants, table: ScheduledLines) -> bool:
-        """Whether bars that closed are those, and no calendar line became known or was withdrawn meanwhile."""
+    def serves(
+        self,
+        index: Rows,
+        known: NDArray[np.bool_],
+        start_ns: Instants,
+        end_ns: Instants,
+        table: ScheduledLines,
+    ) -> bool:
+        """Whether bars that closed are those, of the same series anything is known, and no calendar line became known
+        or was withdrawn meanwhile."""
         if len(index) != len(self.index) or not (index == self.index).all() or not len(self.starts):
+            return False
+        if not (known == self.known).all():  # the year's end came near, or is over
             return False
         came = (end_ns[self.known] == self.ends[:, 1]) & (self.daily | (start_ns[self.known] == self.starts))
         return bool(came.all()) and not table.has_changed(
@@ -122,6 +134,8 @@ class KnownVariance:
         self._is_year_end = False  # the bars ahead of those that closed last may hold it
         self._closing: list[HeldEvents] = []  # of the bars that closed last
         self._prepared: _Prepared | None = None  # follows from the rest: never saved
+        # What moves the bars ahead, and the place of the next one among them.
+        self._next: tuple[list[Contributions], int] = [], 0
         self._is_prepared = False  # for the bars that closed last
 
     @property
@@ -166,7 +180,7 @@ class KnownVariance:
         if not len(rows):
             return None
         prepared = self._prepared
-        self._is_prepared = prepared is not None and prepared.serves(index, start_ns, end_ns, self._table)
+        self._is_prepared = prepared is not None and prepared.serves(index, known, start_ns, end_ns, self._table)
         if prepared is not None and self._is_prepared:
             begins, pattern, events, parts = (
                 prepared.begins,
@@ -192,6 +206,7 @@ class KnownVariance:
 
     def ahead(self, index: Rows) -> Array | None:
         """The root of the mean of g² over the bars ahead [n, H] of those that closed; None where it is 1 for all."""
+        self._next = [], 0
         if not self._num_known:
             return None
         rows, known = self._known(index)
@@ -200,15 +215,31 @@ class KnownVariance:
             return None
         if self._prepared is not None and self._is_prepared:
             pattern, events, first = self._prepared.pattern, self._prepared.events, 2
+            parts = self._prepared.parts
         else:
             self._learn_hours(rows)
-            _, pattern, events, _ = self._variances(rows, *self._coming(rows, self._longest))
+            _, pattern, events, parts = self._variances(rows, *self._coming(rows, self._longest))
             first = 1
+        self._next = parts, first
         total = np.cumsum((pattern * events)[:, first : first + self._longest], axis=1)[:, self._horizons - 1]
         factors = np.ones((len(index), len(self._horizons)))
         factors[known] = np.sqrt(total / self._horizons)
         self._columns["ahead"][index] = factors
         return None if (factors == 1.0).all() else factors
+
+    def known_events(self) -> dict[int, KnownEvents]:
+        """By row, what events make of the next bar's band, of the series whose bars closed last; those that they change
+        by less than a tenth are left out."""
+        parts, first = self._next
+        found: dict[int, KnownEvents] = {}
+        for part in parts:
+            for bar in part.of_bar(first):
+                stated = np.flatnonzero(bar.places != NO_EVENT)
+                if len(stated):
+                    kinds = [self.effects.kind(source) for source in bar.sources[stated].tolist()]
+                    times_ns: list[int] = self._table.time_ns[bar.places[stated]].tolist()
+                    found |= stated_events(bar.rows, kinds, times_ns, bar.variances[:, stated])
+        return found
 
     def _learn_hours(self, rows: Rows) -> None:
         columns = self._columns
@@ -423,6 +454,7 @@ class KnownVariance:
         if self._surprises is not None and state.get("surprises"):
             self._surprises.restore(state["surprises"])
         self._closing, self._prepared, self._is_prepared = [], None, False
+        self._next = [], 0
 
 
 def _alike(begins: Instants, ends: Instants, daily: NDArray[np.bool_]) -> list[NDArray[np.intp]]:

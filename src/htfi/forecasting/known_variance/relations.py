@@ -5,6 +5,9 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.domain.errors import InvalidInput
+from htfi.domain.time import NS_PER_DAY, parse_duration
+
 OWN, OTHER, UNRELATED = 0, 1, -1
 NUM_RELATIONS = 2
 FX, VOLATILITY, OTHER_ASSETS = "fx", "volatility", "other"
@@ -45,3 +48,12 @@ def relations(symbol: str, currencies: NDArray[np.str_], symbols: NDArray[np.str
     of_currency = np.where(np.isin(currencies, currencies_of(symbol) or (HOME,)), OWN, OTHER)
     of_company = np.where(symbols == symbol.upper(), OWN, UNRELATED)
     return np.where(symbols != "", of_company, of_currency).astype(np.int8)
+
+
+def is_day_of_others(series: str) -> bool:
+    """Whether a series ('SYMBOL/interval') has bars of a day or longer and is no pair: no economy's figures move it."""
+    symbol, _, interval = series.rpartition("/")
+    try:
+        return parse_duration(interval) >= NS_PER_DAY and not currencies_of(symbol)
+    except InvalidInput:
+        return False

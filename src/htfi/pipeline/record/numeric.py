@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from htfi.domain.decision import Decision, DecisionInputs, FidelityPlan, PolicyOutcome, PolicyVerdict, Regime
+from htfi.domain.decision import (
+    Decision,
+    DecisionInputs,
+    FidelityPlan,
+    KnownEvents,
+    PolicyOutcome,
+    PolicyVerdict,
+    Regime,
+)
 from htfi.domain.governance import GovernanceFacts
 from htfi.market.regime import LEVELS
 from htfi.narrative.rationale.choice import OPENINGS, first_sentences
@@ -31,12 +39,11 @@ from htfi.pipeline.record.rows import EntryParts, JudgedPart, RowColumns, encode
 from htfi.pipeline.record.wording import SLOT_PLACES, template_places
 
 _INPUTS, _PLAN = packer_of(DecisionInputs), packer_of(FidelityPlan)
-_VERDICT, _GOVERNANCE = packer_of(PolicyVerdict), packer_of(GovernanceFacts)
-_VERDICT_PLACE, _GOVERNANCE_PLACE = (
-    field_place(Decision, name, PACKED_APART) for name in ("verdict", "governance")
+_VERDICT, _GOVERNANCE, _EVENTS = packer_of(PolicyVerdict), packer_of(GovernanceFacts), packer_of(KnownEvents)
+_VERDICT_PLACE, _GOVERNANCE_PLACE, _EVENTS_PLACE = (
+    field_place(Decision, name, PACKED_APART) for name in ("verdict", "governance", "known_events")
 )
 _NIL = ENCODER.encode(None)
-_ABSENT = _NIL * (_GOVERNANCE_PLACE - _VERDICT_PLACE - 1)  # what a decision on numbers alone does not have
 _NUM_PARTS, _NUM_FORECAST_PARTS = 6, 10
 _REGIMES = [ENCODER.encode(tuple(Regime).index(level)) for level in LEVELS]
 _PREVIOUS_WIDTH = ENCODER.encode(SLOT_PLACES["previous_width"])
@@ -53,10 +60,11 @@ class SharedFacts(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What policy and governance say of a decision."""
+    """What policy and governance say of a decision, and what events make of its band."""
 
     verdict: PolicyVerdict
     governance: GovernanceFacts | UnsetType = UNSET
+    known_events: KnownEvents | UnsetType = UNSET
 
 
 class JudgedRows(NamedTuple):
@@ -172,7 +180,9 @@ def _judged_rows(
     """By row; None where one of its texts stands elsewhere in the entry too."""
     found: dict[int, JudgedPart | None] = {}
     for row, one in judged.items():
-        part = _judged(named, one.verdict.outcome, tuple(one.verdict.reasons), one.governance)
+        part = _judged(
+            named, one.verdict.outcome, tuple(one.verdict.reasons), one.governance, one.known_events
+        )
         found[row] = None if part is None or part.texts & texts else part
     return found
 
@@ -183,13 +193,19 @@ def _judged(
     outcome: PolicyOutcome,
     reasons: tuple[str, ...],
     governance: GovernanceFacts | UnsetType,
+    known_events: KnownEvents | UnsetType,
 ) -> JudgedPart | None:
-    """What policy and governance say of a decision, packed; None where one of its texts stands in it twice."""
+    """What policy, governance and a calendar say of a decision, packed; None where one of its texts stands in it
+    twice. What a decision on numbers alone does not have is nil.
+    """
     own = _SpelledOnce(packed_models(named)[1])
     num_fields, fields = _VERDICT_PLACE + 1, own.pack(_VERDICT.pack, PolicyVerdict(outcome, list(reasons)))
     if governance is not UNSET:
+        fields += _NIL * (_GOVERNANCE_PLACE - num_fields) + own.pack(_GOVERNANCE.pack, governance)
         num_fields = _GOVERNANCE_PLACE + 1
-        fields += _ABSENT + own.pack(_GOVERNANCE.pack, governance)
+    if known_events is not UNSET:
+        fields += _NIL * (_EVENTS_PLACE - num_fields) + own.pack(_EVENTS.pack, known_events)
+        num_fields = _EVENTS_PLACE + 1
     spelled = own.texts()
     return None if spelled is None else JudgedPart(_array_head(num_fields), fields, spelled)
 

@@ -81,6 +81,7 @@ def show_entry(index: int, entry: bytes) -> None:
     """One decision: what was forecast, why, what policy said, and from what."""
     from rich.text import Text
 
+    from htfi.apps.display.known_events import known_events_words
     from htfi.apps.display.tables import console, print_facts, print_line, print_table
 
     if (gone := parse_tombstone(entry)) is not None:
@@ -119,6 +120,7 @@ def show_entry(index: int, entry: bytes) -> None:
         ("rung", f"{decision.plan.rung}, {decision.plan.reason_text}" + (f"; then {then}" if then else "")),
         ("weights", weights),
         ("tilt", _tilt(forecast.tilt)),
+        ("events", known_events_words(decision)),
         ("inputs", f"{decision.inputs.num_events} events: {rows}"),
         ("digest", decision.inputs.digest),
         ("settings", decision.settings_digest),

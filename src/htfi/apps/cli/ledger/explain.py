@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 import msgspec
+from msgspec import UNSET
 
 from htfi.apps.cli.ledger.options import FOLDER, TARGET, reading_options
 from htfi.domain.content_marking import FIELD, content_marking
@@ -31,7 +32,8 @@ _MAX_WORDS = 3  # named of each headline
 @TARGET
 @reading_options
 def explain_command(folder: Path, which: str, trace: bool, as_json: bool, target: Path | None) -> None:
-    """Explain one decision, given by number or id, from inside: for each item of news, the forecast without it.
+    """Explain one decision, given by number or id, from inside: for each item of news, the forecast without it; and
+    which scheduled events widened or narrowed the next bar's band, by how much, as the decision recorded it.
 
     The model reads the other items again with the recorded seed, and the view is weighed as it was. With --trace each
     word of the headlines is left out in turn: its weight is how much likelier it made the recorded answer. Weights, and
@@ -59,13 +61,17 @@ def explain_command(folder: Path, which: str, trace: bool, as_json: bool, target
             **states,
             "id": decision.id,
             "quantiles": decision.forecast.quantiles,
+            "known_events": None if decision.known_events is UNSET else decision.known_events,
             "items": found.effects,
             FIELD: content_marking(),
         }
         click.echo(msgspec.json.format(msgspec.json.encode(body), indent=2))
         return
+    from htfi.apps.display.known_events import known_events_words
     from htfi.apps.display.tables import print_line
 
+    if words := known_events_words(decision):
+        print_line(f"{decision.id}: {words}")
     for line in effect_lines(decision, found.effects):
         print_line(line)
     if trace:

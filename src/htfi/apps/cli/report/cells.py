@@ -1,7 +1,8 @@
 """Coverage, CRPS and the left tail of a run's forecasts by cell, summed as outcomes come, and the page's section.
 
-Cells are those of the time at which a forecast was made (UTC), its market regime, and the width of its band among those
-before it in its own series. Memory is bounded: sums by cell and stretch of the run.
+Cells are those of the time at which a forecast was made (UTC), its market regime, the width of its band among those
+before it in its own series and, one bar ahead, the event that this bar held by the run's calendar. Memory is bounded:
+sums by cell and stretch of the run.
 """
 
 import math
@@ -12,6 +13,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.apps.cli.report.event_bars import EVENT_CELLS
 from htfi.domain.decision import Regime
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.forecasting.evaluation.cells import block_length
@@ -33,14 +35,17 @@ Places = NDArray[np.intp]
 NUM_STRETCHES = 240
 _YEARS = 64  # from the first year of a run; what comes later counts for the last
 _HOURS = tuple(f"{hour:02d}h" for hour in range(24))
+_EVENT = "event"  # in the bar that was forecast
 _DIMENSIONS = (
     ("all", ("all",)),
     ("regime", tuple(regime.value for regime in Regime)),
     ("volatility", THIRDS),
     ("weekday", WEEKDAYS),
     ("hour", _HOURS),
+    (_EVENT, EVENT_CELLS),
 )
 _NUM_FIXED = sum(len(labels) for _, labels in _DIMENSIONS)
+_EVENTS = slice(_NUM_FIXED - len(EVENT_CELLS), _NUM_FIXED - 1)  # cells of bars that held one
 _NUM_CELLS = _NUM_FIXED + _YEARS
 _NUM_SUMS = 12
 _MIN_IN_HEAT = 20
@@ -48,6 +53,11 @@ _MIN_HOURS = 3  # below which a heat map says less than the table
 _STEP = 0.02  # of log width, by which the ends of a series' thirds move at each forecast
 _NS_PER_HOUR = 3_600 * NS_PER_S
 _THURSDAY = 3  # 1 January 1970, days from Monday
+_EVENT_RULE = (
+    "Cells of events are of the bar that was forecast, by the run's calendar: one of high impact of a currency of the "
+    "pair, of anything else of the dollar; a company's results of its own symbol, which count before these. Vendors "
+    "state impact in hindsight; no forecast reads it."
+)
 
 
 @dataclass(slots=True)
@@ -99,15 +109,23 @@ class CoverageCells:
         self.first_year = self.first_year or int(year.min())
         self.last_year = max(self.last_year, int(year.max()))
         begin = 0
-        cells: list[Places] = []
-        for (_, labels), place in zip(_DIMENSIONS, (0, batch.regime, third, weekday, hour), strict=True):
-            cells.append(np.broadcast_to(begin + place, y.shape).astype(np.intp))
-            begin += len(labels)
-        cells.append((begin + np.clip(year - self.first_year, 0, _YEARS - 1)).astype(np.intp))
-        for cell in cells:
-            at = (batch.horizon * _NUM_CELLS + cell) * NUM_STRETCHES + batch.stretch
+        places = (
+            0,
+            batch.regime,
+            third,
+            weekday,
+            hour,
+            batch.event,
+            np.clip(year - self.first_year, 0, _YEARS - 1),
+        )
+        labels_each = (*(labels for _, labels in _DIMENSIONS), range(_YEARS))
+        for labels, place in zip(labels_each, places, strict=True):
+            cell = np.broadcast_to(place, y.shape).astype(np.intp)
+            known = cell >= 0
+            at = ((batch.horizon * _NUM_CELLS + begin + cell) * NUM_STRETCHES + batch.stretch)[known]
             for total, each in zip(self.sums, values, strict=True):
-                np.add.at(total.reshape(-1), at, np.asarray(each, np.float64))
+                np.add.at(total.reshape(-1), at, np.asarray(each, np.float64)[known])
+            begin += len(labels)
         shortest = batch.horizon == 0
         np.add.at(self.by_hour[0], (weekday[shortest], hour[shortest]), 1.0)
         np.add.at(self.by_hour[1], (weekday[shortest], hour[shortest]), held[shortest].astype(np.float64))
@@ -138,6 +156,11 @@ class CoverageCells:
                 past.missed.pop(next(iter(past.missed)))
         return third, after[0], np.nan_to_num(after[1])
 
+    @property
+    def has_events(self) -> bool:
+        """Whether the calendar says of any forecast which event its bar held, and there was one."""
+        return bool(self.sums[0, :, _EVENTS].any())
+
     def rows(self, h: int, horizon: int) -> list[CellRow]:
         """The rows of the horizon at place `h`, cells without forecasts left out."""
         blocks = max(min(NUM_STRETCHES, self.num_instants // block_length(horizon, self.num_instants)), 1)
@@ -154,8 +177,9 @@ class CoverageCells:
 class MaturedBatch:
     """N forecasts with their outcomes. Shapes: quantiles [N, K, Q], fused first, crps [N, K]; the others [N].
 
-    `horizon` is the place among `horizons`; `ordinal` the number of the bar in its series; `baseline` the place of the
-    forecaster to compare with.
+    `horizon` is the place among `horizons`; `ordinal` the number of the bar in its series; `event` the place among
+    `event_bars.EVENT_CELLS` of the one bar that was forecast, −1 for more bars and where nothing is known of it;
+    `baseline` the place of the forecaster to compare with.
     """
 
     series: Sequence[str]
@@ -163,6 +187,7 @@ class MaturedBatch:
     made_ns: NDArray[np.int64]
     horizon: Places
     regime: Places
+    event: Places
     stretch: Places
     quantiles: Array
     outcome: Array
@@ -186,7 +211,9 @@ def cells_html(cells: CoverageCells, horizons: Sequence[int], baseline: str) -> 
         parts.append(f"<details{opened}><summary>{title}</summary>{_table(several, baseline)}</details>")
     if not parts:
         return '<p class="note">No outcome is known yet.</p>'
-    return f'<p class="note">{escape(RULE)}</p>{"".join(parts)}{_heat(cells)}'
+    notes = [RULE, _EVENT_RULE] if cells.has_events else [RULE]
+    said = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+    return f"{said}{''.join(parts)}{_heat(cells)}"
 
 
 def _has_several(rows: Sequence[CellRow], dimension: str) -> bool:

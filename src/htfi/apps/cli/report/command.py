@@ -49,17 +49,19 @@ def write_report(folder: Path, out: Path | None = None, decode: "DecodedOnce | N
     from htfi.apps.cli.report.survey import take_survey
     from htfi.apps.cli.report.tracks import choose_tracks, collect_tracks
     from htfi.pipeline.record.decoded_once import DecodedOnce
+    from htfi.wiring.event_file import read_event_facts
     from htfi.wiring.outputs import REPORT, open_recorded
 
+    events = read_event_facts(folder)
     with open_recorded(folder) as opened:
         recorded = opened.decoded_by(decode or DecodedOnce(opened.size))
-        survey = take_survey(recorded.lines(), recorded.size)
+        survey = take_survey(recorded.lines(), recorded.size, () if events is None else events.times)
         if survey is None:
             raise InvalidInput(
                 f"{folder} holds no released decision yet: run `htfi run … --out {folder}` first"
             )
         tracks = collect_tracks(recorded.lines(), survey, choose_tracks(survey))
-        html = render(read_facts(folder, recorded.log, recorded.size), survey, tracks)
+        html = render(read_facts(folder, recorded.log, recorded.size, events), survey, tracks)
     page = out or folder / REPORT
     try:
         write_atomically(page, html.encode(), private=out is None)

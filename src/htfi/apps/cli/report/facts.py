@@ -20,7 +20,7 @@ from htfi.governance.ledger.log import LogReader
 from htfi.narrative.facts.statements.compared import ComparedDocument
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason as IntakeReason
 from htfi.wiring.control import governance_entries
-from htfi.wiring.event_file import EventFile, read_event_facts
+from htfi.wiring.event_file import EventFile
 from htfi.wiring.order_record import has_orders, order_events
 from htfi.wiring.outputs import PEERS, QUARANTINE
 from htfi.wiring.statement_file import read_statements
@@ -140,15 +140,14 @@ class ReportFacts:
     events: EventFile | None = None
 
 
-def read_facts(folder: Path, ledger: LogReader, size: int) -> ReportFacts:
-    """Read what is there of the rest; what is missing is left out."""
+def read_facts(folder: Path, ledger: LogReader, size: int, events: EventFile | None = None) -> ReportFacts:
+    """Read what is there of the rest; what is missing is left out. `events` were read before."""
     checkpoint, note = ledger.checkpoint(size)
-    facts = ReportFacts(str(note), checkpoint.root.hex(), checkpoint.size)
+    facts = ReportFacts(str(note), checkpoint.root.hex(), checkpoint.size, events=events)
     _read_quarantine(folder / QUARANTINE, facts)
     facts.repaired = facts.quarantine.pop(IntakeReason.REPAIRED, ReasonCount())
     facts.peers = read_peers(folder)
     facts.statements = read_statements(folder)
-    facts.events = read_event_facts(folder)
     facts.governance = list(governance_entries(folder))
     if has_orders(folder):
         facts.orders = OrderSurvey().take_all(order_events(folder))

@@ -5,6 +5,7 @@ import itertools
 from typing import NamedTuple
 
 from htfi.apps.cli.view.state import quantile_at
+from htfi.apps.display.known_events import known_events_words
 from htfi.domain.decision import Decision
 
 NUM_LISTED = 8
@@ -32,8 +33,8 @@ class NotableDecision(NamedTuple):
 
 
 def summarise_decision(decision: Decision) -> NotableDecision:
-    """The decision as it would be listed, without a measure yet."""
-    forecast = decision.forecast
+    """The decision as it would be listed, without a measure yet; before its rationale the events of its band."""
+    forecast, events = decision.forecast, known_events_words(decision)
     low, high = (quantile_at(level, forecast.levels, forecast.quantiles[0]) for level in (0.05, 0.95))
     return NotableDecision(
         0.0,
@@ -44,7 +45,7 @@ def summarise_decision(decision: Decision) -> NotableDecision:
         low,
         high,
         None,
-        decision.rationale.text,
+        f"{events[0].upper()}{events[1:]}. {decision.rationale.text}" if events else decision.rationale.text,
     )
 
 

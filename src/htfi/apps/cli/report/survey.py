@@ -10,7 +10,7 @@ length of the run.
 
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from htfi.apps.cli.report.amendments import AmendmentCounts, amended_id
 from htfi.apps.cli.report.cells import NUM_STRETCHES, CoverageCells, MaturedBatch
+from htfi.apps.cli.report.event_bars import UNKNOWN, BarSpan, EventBars
 from htfi.apps.cli.report.news_answers import ForecastFromPrice, NewsAnswers
 from htfi.apps.cli.report.notable import NotableDecision, NotableDecisions, summarise_decision
 from htfi.apps.cli.report.readings import (
@@ -32,10 +33,13 @@ from htfi.apps.cli.report.readings import (
 from htfi.apps.cli.report.stated_confidence import StatedConfidence
 from htfi.apps.cli.summary import BASELINE
 from htfi.domain.decision import TICKS_PER_UNIT, Decision, Forecast, Regime
+from htfi.domain.errors import InvalidInput
+from htfi.domain.time import NS_PER_DAY, parse_duration
 from htfi.forecasting.kinds import AUTO_EXPERTS, EXPERTS_BY_KIND, kind_of
 from htfi.forecasting.scores import crps, pit
 from htfi.narrative.audit_summary import AuditSummary
 from htfi.pipeline.weighing import numeric_quantiles
+from htfi.wiring.event_file import EventTimes
 from htfi.wiring.outputs import ReleasedLine, WithheldLine, line_subject
 
 Array = NDArray[np.float64]
@@ -63,6 +67,7 @@ class SeriesScore:
     num: int = 0
     num_withheld: int = 0
     last_price: float = 0.0
+    last_end_ns: int = 0
     regime: Regime = Regime.NORMAL
     num_shock: int = 0
     crps: dict[str, float] = field(default_factory=dict[str, float])  # shortest horizon, sums
@@ -192,16 +197,20 @@ class _PendingForecast(NamedTuple):
 
 
 class _MaturedForecast(NamedTuple):
-    """A forecast whose outcome is known: the log return over the horizon at place `h`."""
+    """A forecast whose outcome is known: the log return over the horizon at place `h`. `event`: `MaturedBatch`."""
 
     origin: _PendingForecast
     h: int
     outcome: float
+    event: int
 
 
-def take_survey(lines: Iterable[ReleasedLine | WithheldLine], size: int) -> RunSurvey | None:
+def take_survey(
+    lines: Iterable[ReleasedLine | WithheldLine], size: int, event_times: Sequence[EventTimes] = ()
+) -> RunSurvey | None:
     """Sum a run of `size` lines up. None when no line carries a forecast."""
     survey: RunSurvey | None = None
+    event_bars = EventBars(event_times)
     pending: dict[str, deque[_PendingForecast]] = {}
     early: list[WithheldLine] = []
     batch: list[_MaturedForecast] = []
@@ -221,10 +230,11 @@ def take_survey(lines: Iterable[ReleasedLine | WithheldLine], size: int) -> RunS
             survey = empty_survey(_axes(line.decision.forecast), size)
             for before in early:
                 _count_line(survey, before)
-        tally = _count_line(survey, line)
         about = line_subject(line)
+        tally = _count_line(survey, line)
+        held = event_bars.cell(_next_bar(line, tally)) if event_times else UNKNOWN
         waiting = pending.setdefault(tally.name, deque())
-        batch += _mature(survey.axes, waiting, about.last_price, tally.num)
+        batch += _mature(survey.axes, waiting, about.last_price, tally.num, held)
         _score_answers(survey, tally, about.as_of_ns)
         survey.stated.bar_closed(tally.name, about.last_price)
         if isinstance(line, ReleasedLine):
@@ -406,15 +416,35 @@ def _take_inputs(survey: RunSurvey, decision: Decision) -> None:
         survey.sources[source] = (min(low, first), max(high, last))
 
 
+def _next_bar(line: ReleasedLine | WithheldLine, tally: SeriesScore) -> BarSpan:
+    """The bar of a line; one of a day or longer begins where the series' last one ended, so that weekends count."""
+    about = line_subject(line)
+    try:
+        length_ns = parse_duration(about.interval)
+    except InvalidInput:
+        length_ns = 0  # bars of a volume
+    if isinstance(line, ReleasedLine):
+        begin_ns, end_ns = line.decision.circumstances.bar_start_ns, line.decision.circumstances.bar_end_ns
+    else:
+        begin_ns, end_ns = about.as_of_ns - length_ns, about.as_of_ns
+    is_daily = length_ns >= NS_PER_DAY
+    if is_daily and tally.last_end_ns:
+        begin_ns = tally.last_end_ns
+    tally.last_end_ns = end_ns
+    return BarSpan(about.symbol, begin_ns, end_ns, is_daily)
+
+
 def _mature(
-    axes: ForecastAxes, waiting: deque[_PendingForecast], price: float, ordinal: int
+    axes: ForecastAxes, waiting: deque[_PendingForecast], price: float, ordinal: int, event: int
 ) -> list[_MaturedForecast]:
+    """The forecasts that end with a bar of this price, which held that event."""
     matured: list[_MaturedForecast] = []
     for origin in waiting:
         age = ordinal - origin.ordinal
         if age in axes.horizons:
             outcome = math.log(price / origin.last_price)
-            matured.append(_MaturedForecast(origin, axes.horizons.index(age), outcome))
+            held = event if age == 1 else UNKNOWN
+            matured.append(_MaturedForecast(origin, axes.horizons.index(age), outcome, held))
     while waiting and ordinal - waiting[0].ordinal >= axes.horizons[-1]:
         waiting.popleft()
     return matured
@@ -454,6 +484,7 @@ def _score(survey: RunSurvey, batch: list[_MaturedForecast], notable: NotableDec
             made_ns=np.array([item.origin.notable.as_of_ns for item in batch], np.int64),
             horizon=h,
             regime=regime,
+            event=np.array([item.event for item in batch]),
             stretch=stretch,
             quantiles=quantiles,
             outcome=outcome,

@@ -1,0 +1,131 @@
+"""What a decision states of scheduled events: which widened the next bar's band, and by how much."""
+
+from math import exp
+from random import Random
+
+import msgspec
+import numpy as np
+import pytest
+from msgspec import UNSET
+
+from htfi.apps.display.known_events import known_events_words
+from htfi.domain.decision import Decision, EventFactor, KnownEvents
+from htfi.domain.events import Bar, FeedItem, TimePassed
+from htfi.domain.scheduled_event import ScheduledEvent
+from htfi.domain.time import NS_PER_S
+from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.experts import build_experts
+from htfi.forecasting.forecaster import Forecaster
+from htfi.forecasting.known_variance.stated_events import stated_events
+from htfi.pipeline.decided import DecidedSeries
+from htfi.pipeline.record.entry import decode_entry, encode_entry
+from htfi.wiring.settings import load_settings, override
+from memory_run import loop_over
+
+HOUR_NS = 3600 * NS_PER_S
+START_NS = 1_704_085_200 * NS_PER_S  # Monday 2024-01-01 00:00 in New York
+NUM_HOURS, PAYROLLS_HOUR = 40, 35
+SYMBOLS = ("EURUSD", "GBPUSD", "EURGBP")
+CALENDAR = """time,currency,impact,event
+2024-01-02T16:30:00Z,USD,High,Non-Farm Employment Change
+"""
+
+
+def bars() -> list[list[Bar]]:
+    """Hours of three pairs, by the instant at which they close."""
+    rng, prices, found = Random(5), dict.fromkeys(SYMBOLS, 1.0), list[list[Bar]]()
+    for hour in range(NUM_HOURS):
+        start_ns, end_ns, closing = START_NS + hour * HOUR_NS, START_NS + (hour + 1) * HOUR_NS, list[Bar]()
+        for symbol in SYMBOLS:
+            before = prices[symbol]
+            price = prices[symbol] = before * exp(rng.gauss(0.0, 1e-3))
+            closing.append(
+                Bar(end_ns, end_ns, "prices", hour + 1, symbol, "1h", start_ns, end_ns, before,
+                    max(before, price) * 1.0001, min(before, price) * 0.9999, price)
+            )  # fmt: skip
+        found.append(closing)
+    return found
+
+
+def events() -> list[ScheduledEvent]:
+    at = START_NS + PAYROLLS_HOUR * HOUR_NS + 1800 * NS_PER_S
+    return [ScheduledEvent(time_ns=at, kind="us_payrolls", name="NFP", currency="USD")]
+
+
+def forecaster() -> Forecaster:
+    return Forecaster(ForecastConfig(), build_experts(ForecastConfig()), events())
+
+
+def test_a_forecaster_states_what_the_band_of_the_next_bar_was_made_for() -> None:
+    one, restored, stated = forecaster(), forecaster(), dict[int, dict[int, KnownEvents]]()
+    for hour, closing in enumerate(bars()):
+        if hour == PAYROLLS_HOUR - 1:
+            restored.restore(one.state())
+        one.observe(closing)
+        if found := one.known_events(one.forecast_bars(closing).rows):
+            stated[hour] = found
+        if hour == PAYROLLS_HOUR - 1:  # worked out once the bars have closed, and not before
+            restored.observe(closing)
+            assert restored.known_events(restored.forecast_bars(closing).rows) == found
+    assert list(stated) == [PAYROLLS_HOUR - 1]
+    known = stated[PAYROLLS_HOUR - 1][0]
+    assert known.events == (EventFactor("us_payrolls", events()[0].time_ns, known.factor),)
+    assert known.factor > 1.5
+
+
+def test_small_changes_are_left_out_and_the_strongest_stand_first() -> None:
+    variances = np.array([[1.0, 1.0, 0.0], [4.0, 1.02, 2.25], [0.25, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    found = stated_events(np.array([3, 5, 7, 9]), ["a", "b", "c"], [10, 20, 30], variances)
+    assert found == {
+        5: KnownEvents(2.078, (EventFactor("a", 10, 2.0), EventFactor("c", 30, 1.5))),
+        7: KnownEvents(0.5, (EventFactor("a", 10, 0.5),)),
+    }
+    many = stated_events(np.array([0]), list("abcdef"), [1] * 6, np.full((1, 6), 4.0))
+    assert [one.kind for one in many[0].events] == ["a", "b", "c"]
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> list[DecidedSeries]:
+    """What a run with a calendar decides; the entries of its rows are written from arrays."""
+    file = tmp_path_factory.mktemp("calendar") / "calendar.csv"
+    file.write_text(CALENDAR, encoding="utf-8")
+    settings = override(load_settings(environment={}), "market", bar="60m")
+    settings = override(settings, "narrative", calendar=str(file))
+    settings = override(settings, "prefetching", budget_ms=0.0)
+    loop, _, _ = loop_over([], settings=settings)
+    made: list[DecidedSeries] = []
+    loop.recorder.watcher = made.append
+    items: list[FeedItem] = [bar for closing in bars() for bar in closing]
+    for item in items:
+        loop.step(item)
+    loop.step(TimePassed(START_NS + (NUM_HOURS + 1) * HOUR_NS))
+    return made
+
+
+def test_entries_hold_it_where_a_band_was_made_for_it_and_only_there(decided: list[DecidedSeries]) -> None:
+    read = [decode_entry(one.entry) for one in decided]
+    held = {one.as_of_ns for one in read if one.known_events is not UNSET}
+    assert held == {START_NS + PAYROLLS_HOUR * HOUR_NS}
+    assert [one.entry for one in decided] == [encode_entry(one.decision) for one in decided]
+    assert read == [one.worded() for one in decided]
+    assert {one.models["known_variance"].split()[0] for one in read} == {"3"}
+    before = decision(read, PAYROLLS_HOUR)
+    known = before.known_events
+    assert known is not UNSET
+    without = msgspec.structs.replace(before, known_events=UNSET)
+    assert len(encode_entry(before)) - len(encode_entry(without)) < 40
+
+
+def test_it_is_said_in_words(decided: list[DecidedSeries]) -> None:
+    read = [decode_entry(one.entry) for one in decided]
+    known = decision(read, PAYROLLS_HOUR).known_events
+    assert known is not UNSET
+    assert known_events_words(decision(read, PAYROLLS_HOUR)) == (
+        f"the next bar's band is × {known.factor:.2f} for us payrolls at 2024-01-02 16:30 (× {known.factor:.2f})"
+    )
+    assert known_events_words(decision(read, PAYROLLS_HOUR - 1)) == ""
+
+
+def decision(read: list[Decision], hour: int) -> Decision:
+    (found,) = [one for one in read if one.symbol == "EURUSD" and one.as_of_ns == START_NS + hour * HOUR_NS]
+    return found
