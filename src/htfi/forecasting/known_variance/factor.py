@@ -31,6 +31,8 @@ from htfi.forecasting.known_variance.event_facts import KindFacts, event_facts
 from htfi.forecasting.known_variance.event_table import ScheduledLines, tabulate
 from htfi.forecasting.known_variance.priors import Priors, shipped
 from htfi.forecasting.known_variance.quiet_days import QuietDays, is_near_year_end
+from htfi.forecasting.known_variance.quiet_hours import KIND as CLOSED_HOURS
+from htfi.forecasting.known_variance.quiet_hours import are_quiet, may_hold
 from htfi.forecasting.known_variance.relations import FX, HOME, OTHER_ASSETS, asset_class, currencies_of
 from htfi.forecasting.known_variance.stated_events import stated_events
 from htfi.forecasting.known_variance.surprise_effects import Z90, ClosedBar, SurpriseEffects
@@ -97,6 +99,8 @@ class KnownVariance:
         self.effects = EventEffects(self._table, self._priors, _GAPS)
         self._surprises = SurpriseEffects(self.effects, self._table, events) if self._table.kinds else None
         self._first_gap = len(self._table.kinds)
+        self._closed_hours = [self._priors.quiet_hours(assets).get(CLOSED_HOURS, 0.0) for assets in _ASSETS]
+        self._closures = self._table.all_closed_days(HOME)
         self._quiet_days = [QuietDays(self._priors.quiet_days(assets)) for assets in _ASSETS]
         self._hours, self._pattern = ComingBars(), WeeklyPattern()
         self._columns = SeriesColumns()
@@ -303,6 +307,7 @@ class KnownVariance:
         if shows.any():
             logs = self._pattern.log_factors(rows[shows], week_slots(begins[shows, 1:]))
             pattern[shows, 1:] = exact.exp(logs)
+            self._add_closed_hours(rows, shows, begins, max(int(ends[:, 0].max()), 0), pattern)
         kind = columns["kind"][rows]
         daily = kind != _INTRADAY
         if daily.any():
@@ -317,6 +322,19 @@ class KnownVariance:
                 events[among] = part.factors(num_bars)
                 parts.append(part)
         return spans, pattern, events, parts
+
+    def _add_closed_hours(
+        self, rows: Rows, shows: NDArray[np.bool_], begins: Instants, now_ns: int, pattern: Array
+    ) -> None:
+        """Multiply the variances [n, 1 + B] of bars of pairs by what a holiday in New York makes of its hours."""
+        if not may_hold(begins[shows, 1:], self._closures):
+            return
+        closed = self._table.closed_days(HOME, now_ns)
+        for place, log_scale in enumerate(self._closed_hours):
+            among = shows & (self._columns["assets"][rows] == place)
+            if log_scale and among.any():
+                factor = exact.exp(np.array(2.0 * log_scale))
+                pattern[among, 1:] *= np.where(are_quiet(begins[among, 1:], closed), factor, 1.0)
 
     def _of_quiet_days(self, rows: Rows, ends: Instants) -> Array:
         """Factors [n, B] of the variance of daily bars with these ends [n, 1 + B]; 1 for what trades at weekends."""
