@@ -98,6 +98,7 @@ EXTRAS = {
 MARKET = Path("src/htfi/market")
 HOT = ("regime", "samples", "book", "bars", "series", "kernel")
 FORECASTING = Path("src/htfi/forecasting")
+KNOWN_VARIANCE = FORECASTING / "known_variance"
 RECORD = Path("src/htfi/pipeline/record")
 RATIONALE = Path("src/htfi/narrative/rationale")
 SANITISING = Path("src/htfi/narrative/sanitising")
@@ -137,6 +138,7 @@ LOST = {
     NARRATIVE: "patterns in news will be searched at every place of a text, half as fast",
     FACTS: "names in news will be found in Python, several times slower",
     FORECASTING: "GARCH will be fitted interpreted, about 300 times slower, and numpy will learn and fuse",
+    KNOWN_VARIANCE: "numpy will follow the hours of bars, several times slower",
     DOMAIN: "logarithms and powers will be taken by numpy, several times slower on short arrays",
     LEDGER: "the ledger's hashes will be taken by hashlib, one by one",
     DECODING: "tokens will be chosen by numpy, several times slower",
@@ -199,11 +201,12 @@ def fusion() -> Extension:
     )
 
 
-def learning() -> Extension:
-    """What experts, weights and calibration learn from a bar, with the bits that numpy gives."""
+def learning(folder: Path, name: str) -> Extension:
+    """What experts, weights, calibration and hours learn from a bar, with the bits that numpy gives."""
+    package = ".".join(folder.relative_to("src").parts)
     return Extension(
-        "htfi.forecasting.learning_core",
-        [source := str(FORECASTING / "learning_core.pyx")],
+        f"{package}.{name}",
+        [source := str(folder / f"{name}.pyx")],
         depends=[PORTABLE, source],  # an sdist holds what is compiled from, not only the C made of it
         extra_compile_args=EXACT,
     )
@@ -257,7 +260,8 @@ setup(
             [
                 *(typed(MARKET, name) for name in HOT),
                 typed(FORECASTING, "garch_core"),
-                learning(),
+                learning(FORECASTING, "learning_core"),
+                learning(KNOWN_VARIANCE, "hours_core"),
                 of_texts(TOKENIZER, "word_pieces_core"),
                 *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core", "products_core")),
                 *(

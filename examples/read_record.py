@@ -1,4 +1,4 @@
-"""Read an entry of a run's ledger without HTFI: python read_record.py RUN/ledger.db 12 (docs/record.md)."""
+"""Read an entry of version 2 or 3 of a ledger without HTFI: python read_record.py RUN/ledger.db 12 (docs/record.md)."""
 
 import sqlite3
 import struct
@@ -28,14 +28,26 @@ def value(data):
     return data.read(num) if code in (0xC4, 0xC5, 0xC6) else data.read(num).decode()
 
 
-def rows(table, width):
+def rows(table, width, version):
     """The rows of a table of whole numbers, `width` in each; of a mirrored one the half that is stored gives all."""
-    data = BytesIO(table)
-    while mode := data.read(1):
-        size, is_mirrored, row = mode[0] & 15, mode[0] & 16, [0]
-        for _ in range((width + 1) // 2 if is_mirrored else width):
-            coded = int.from_bytes(data.read(size), "little")
-            row.append(row[-1] + (coded >> 1 if coded % 2 == 0 else -(coded >> 1) - 1))
+    bits, left, at = int.from_bytes(table, "little"), 8 * len(table), 0
+
+    def take(num):
+        nonlocal at
+        at += num
+        return bits >> (at - num) & ((1 << num) - 1)
+
+    while left - at >= (14 if version > 2 else 1):
+        if version > 2:
+            is_mirrored, is_rising, first_size, size = take(1), take(1), take(6), take(6)
+        else:
+            mode, is_rising = take(8), False
+            is_mirrored, first_size, size = mode & 16, 8 * (mode & 15), 8 * (mode & 15)
+        row = [0]
+        for place in range((width + 1) // 2 if is_mirrored else width):
+            coded = take(size if place else first_size)
+            signed = coded >> 1 if coded % 2 == 0 else -(coded >> 1) - 1
+            row.append(row[-1] + (coded if is_rising and place else signed))
         yield [-tick for tick in row[: width % 2 : -1]] + row[1:] if is_mirrored else row[1:]
 
 
@@ -45,7 +57,7 @@ version, models, fields, (horizons, levels, _, _, table, *_), rationale, name = 
 print(dict(zip(FIELDS, fields, strict=False)))
 whole = isinstance(table, bytes)  # else floats, as those of any field: thousandths, or the number itself
 levels = [one / 1e3 if isinstance(one, int) else one for one in levels]
-for horizon, row in zip(horizons, rows(table, len(levels)) if whole else table, strict=True):
+for horizon, row in zip(horizons, rows(table, len(levels), version) if whole else table, strict=True):
     returns = [one / 1e10 if whole else one / 1e3 if isinstance(one, int) else one for one in row]
     told = (f"{100 * level:g}% {100 * one:+.4f}%" for level, one in zip(levels, returns, strict=True))
     print(f"{horizon} bars ahead: {', '.join(told)}")

@@ -4,6 +4,7 @@ The suite calls tools, resources and prompts by names of its own (test_*), which
 judges here is how `htfi.apps.mcp.http` carries them.
 """
 
+import asyncio
 import json
 import sys
 from typing import Any
@@ -120,6 +121,13 @@ async def sampling(prompt: str, context: Context) -> str:
         [message], max_tokens=100, related_request_id=context.request_id
     )
     return f"LLM response: {result.content}"
+
+
+@server.tool("test_reconnection", description="A fixture of the suite.")
+async def reconnection(context: Context) -> str:
+    await context.close_sse_stream()
+    await asyncio.sleep(0.1)
+    return "Reconnection test completed"
 
 
 class Answer(BaseModel):

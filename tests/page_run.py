@@ -46,6 +46,23 @@ def record_forecasts(folder: Path, num_days: int = 60) -> Path:
     return folder
 
 
+BEATS = "AAA beats estimates, EPS $1.40 vs $1.35 expected"
+RAISES = "\U0001f600 $AAA raises its profit outlook for the year"  # the first letter is two units of UTF-16
+
+
+def record_news(folder: Path, num_days: int = 40) -> Path:
+    """A run with two items of news before its last bars, that has ended; one comes with markup."""
+    bars = daily_bars(0, num_days)
+    day = bars[-2]["date"]
+    news = [
+        {"ts": f"{day}T22:00:00Z", "headline": f"{BEATS} <img src=x>", "symbols": ["AAA"], "id": "n1"},
+        {"ts": f"{day}T22:30:00Z", "headline": RAISES, "symbols": ["AAA"], "id": "n2"},
+    ]
+    with htfi.open_run(folder, interval="1d", models=None) as run:
+        list(run.feed([*bars[:-2], *news, *bars[-2:]]))
+    return folder
+
+
 def record_orders(folder: Path, num_days: int = 60) -> Path:
     """A run that traded and has ended."""
     prices = folder.with_suffix(".csv")

@@ -88,6 +88,60 @@ def test_framing_that_two_servers_may_read_differently_is_refused_and_closed(
     assert answers(service, head + FRAMINGS[framing] + SMUGGLED) == ([400], True)
 
 
+WHOLE = {
+    "vertical tab before chunked": b"POST HOST\r\nTransfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
+    "space before the colon of a coding": b"POST HOST\r\nTransfer-Encoding : chunked\r\n\r\n",
+    "coding in quotes": b'POST HOST\r\nTransfer-Encoding: "chunked"\r\n\r\n0\r\n\r\n',
+    "empty coding and a length": b"POST HOST\r\nTransfer-Encoding:\r\nContent-Length: 2\r\n\r\n{}",
+    "both in HTTP/1.0": b"POST/1.0 HOST\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+    "chunk with a space behind its size": b"POST HOST\r\nTransfer-Encoding: chunked\r\n\r\n2 \r\n{}\r\n0\r\n\r\n",
+    "chunks with bare line feeds": b"POST HOST\r\nTransfer-Encoding: chunked\r\n\r\n2\n{}\n0\n\n",
+    "target of another host": b"GET http://evil.example/v1/series HTTP/1.1\r\nHOST\r\n\r\n",
+    "target of ours, Host of another": b"GET http://127.0.0.1/v1/series HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+    "target with a user": b"GET http://127.0.0.1@evil.example/v1/series HTTP/1.1\r\nHOST\r\n\r\n",
+    "target that is an authority": b"GET evil.example:80 HTTP/1.1\r\nHOST\r\n\r\n",
+    "tunnel": b"CONNECT evil.example:80 HTTP/1.1\r\nHOST\r\n\r\n",
+    "beginning of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "HTTP/1.9": b"GET /v1/series HTTP/1.9\r\nHOST\r\n\r\n",
+    "tabs in the request line": b"GET\t/v1/series\tHTTP/1.1\r\nHOST\r\n\r\n",
+    "space in the target": b"GET /v1/series /x HTTP/1.1\r\nHOST\r\n\r\n",
+    "space before the method": b" GET /v1/series HTTP/1.1\r\nHOST\r\n\r\n",
+    "field without a name": b"GET /v1/series HTTP/1.1\r\n: x\r\nHOST\r\n\r\n",
+    "folded first field": b"GET /v1/series HTTP/1.1\r\n X: y\r\nHOST\r\n\r\n",
+    "zero byte in the target": b"GET /v1/\0series HTTP/1.1\r\nHOST\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("form", WHOLE)
+def test_request_that_a_proxy_may_read_otherwise_is_refused_and_closed(
+    service: ServiceProcess, form: str
+) -> None:
+    asked = WHOLE[form].replace(b"POST/1.0 HOST", b"POST /v1/stop HTTP/1.0\r\nHOST")
+    asked = asked.replace(b"POST HOST", b"POST /v1/stop HTTP/1.1\r\nHOST")
+    asked = asked.replace(b"HOST\r\n", host(service) + b"Content-Type: application/json\r\n")
+    assert answers(service, asked + SMUGGLED) == ([400], True)
+
+
+def test_target_with_the_host_that_is_asked_is_answered(service: ServiceProcess) -> None:
+    where = b"127.0.0.1:%d" % service.port
+    whole = b"GET http://%s/v1/series?x=1 HTTP/1.1\r\nHost: %s\r\n\r\n" % (where, where)
+    assert answers(service, whole, 1)[0] == [200]
+
+
+def test_upgrade_to_http2_is_not_taken_and_hides_no_second_request(service: ServiceProcess) -> None:
+    fields = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQ\r\n"
+    get = b"GET /v1/series HTTP/1.1\r\n" + host(service)
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        connection.settimeout(0.5)
+        connection.sendall(get + fields + b"\r\n" + get + b"\r\n")
+        got = b""
+        with contextlib.suppress(TimeoutError):
+            while part := connection.recv(1 << 16):
+                got += part
+    assert got.count(b"HTTP/1.1 ") == 1
+    assert got.startswith(b"HTTP/1.1 200")
+
+
 def test_chunk_extensions_and_pipelined_requests_are_read_as_the_standard_says(
     service: ServiceProcess,
 ) -> None:

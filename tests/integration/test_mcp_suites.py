@@ -32,8 +32,6 @@ OF_EVERY_SERVER = (
     "prompts-list",
     "dns-rebinding-protection",
 )
-# A client resumes a stream that the server closed on purpose: ours closes none, and stores no events.
-NOT_OFFERED = {"server-sse-polling"}
 BARS = [
     {"date": f"2024-{1 + day // 28:02}-{1 + day % 28:02}", "symbol": "ACME", "close": 100 + (day * 7) % 11}
     for day in range(60)
@@ -106,12 +104,10 @@ def inspect(environment: dict[str, str], *arguments: str) -> Any:
 
 
 @pytest.mark.slow
-def test_transport_passes_every_scenario_that_it_offers(
-    environment: dict[str, str], fixtures_url: str
-) -> None:
+def test_transport_passes_every_scenario(environment: dict[str, str], fixtures_url: str) -> None:
     found = conform(fixtures_url, environment, "--suite", "all")
     assert len(found) == 32
-    assert {name for name, (_, failed) in found.items() if failed} == NOT_OFFERED
+    assert {name for name, (_, failed) in found.items() if failed} == set()
     assert sum(passed for passed, _ in found.values()) >= 41
 
 

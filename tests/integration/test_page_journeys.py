@@ -14,9 +14,17 @@ from htfi.adapters.stores.admissions import read_admissions
 from htfi.adapters.stores.control_folder import read_requests
 from htfi.governance.control.requests import ReenableRequest, StopRequest
 from htfi.tenancy.config import SERVICE_FILE
-from htfi.wiring.approvals import waiting_answers
+from htfi.wiring.approvals import read_approvals, waiting_answers
 from page_browser import PHONE, WatchedPage, browsers, page_of, violations
-from page_run import HOSTILE, daily_bars, leave_for_people, record_forecasts, record_orders
+from page_run import (
+    BEATS,
+    HOSTILE,
+    daily_bars,
+    leave_for_people,
+    record_forecasts,
+    record_news,
+    record_orders,
+)
 from service_process import ServiceProcess
 from tenant_service import issue, serve_tenants, service_command
 
@@ -80,6 +88,33 @@ def test_decision_is_approved_with_what_was_seen(page: Page, folder: Path) -> No
     expect(card).to_contain_text("1 answer the run has not taken yet")
     (left,) = waiting_answers(folder)
     assert (left.by, left.why, left.answer.value) == ("Ann Lee", "checked", "approve")
+
+
+def test_decision_is_handed_on_and_acknowledged(page: Page, folder: Path) -> None:
+    go(page, "People")
+    card = page.get_by_role("article", name="Question 1")
+    digest = read_approvals(folder)["AAA/1d@2010-03-01T21:00:00Z"].state.question.digest
+    card.get_by_role("button", name="Delegate").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Your name").fill("Ann Lee")
+    dialog.get_by_label("Reason").fill("her desk")
+    expect(dialog.get_by_role("button", name="Delegate")).to_be_disabled()
+    assert violations(page) == []
+    dialog.get_by_label("To whom").fill("Bo Chan")
+    dialog.get_by_role("button", name="Delegate").click()
+    expect(dialog).to_have_count(0)
+    expect(page.locator(".said")).to_contain_text("the run has ended and takes it when it resumes")
+    card.get_by_role("button", name="Acknowledge").click()
+    expect(dialog).to_contain_text("you have seen this text and have not decided yet")
+    expect(dialog.get_by_label("Reason")).to_have_count(0)
+    dialog.get_by_label("Your name").fill("Cy Day")
+    dialog.get_by_role("button", name="Acknowledge").click()
+    expect(dialog).to_have_count(0)
+    left = [one for one in waiting_answers(folder) if one.by != "Ann Lee" or one.answer.value == "delegate"]
+    assert [(one.answer.value, one.by, one.to, one.why, one.seen) for one in left] == [
+        ("delegate", "Ann Lee", "Bo Chan", "her desk", digest),
+        ("seen", "Cy Day", "", "", digest),
+    ]
 
 
 def test_news_is_admitted_from_quarantine_and_shown_as_text(page: Page, folder: Path) -> None:
@@ -172,7 +207,6 @@ def test_where_people_sign_the_page_says_how(browser: Browser, tmp_path: Path) -
     from htfi.adapters.keys.ed25519 import create_key, load_key
     from htfi.governance.authorisation import AccessAction
     from htfi.governance.people import RequestStatement, sign_statement
-    from htfi.wiring.approvals import read_approvals
     from htfi.wiring.authorisation import run_key
 
     run, governance = leave_for_people(record_forecasts(tmp_path / "run")), tmp_path / "G"
@@ -218,6 +252,38 @@ def test_news_is_handed_in_and_known_again(browser: Browser, tmp_path: Path) -> 
         expect(card).to_contain_text("<img src=x onerror")
         (posted,) = service.client.get("/v1/news").json()["items"]
         assert (posted["status"], posted["symbols"]) == ("waiting", ["AAA", "BBB"])
+
+
+@pytest.mark.slow
+def test_words_of_the_news_that_counted_are_marked_and_text_stays_text(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with (
+        ServiceProcess("--follow", str(record_news(tmp_path / "run"))) as service,
+        page_of(browser, f"{service.url}/") as watched,
+    ):
+        page = watched.page
+        page.get_by_text("What the news did").click()
+        quoted = page.locator(".effect blockquote").filter(has_text=BEATS)
+        expect(quoted.locator("mark")).to_have_text(["AAA", "beats estimates", "$1.40", "$1.35"])
+        expect(quoted.locator("mark.side")).to_have_attribute("title", "above what was expected")
+        expect(quoted.get_by_role("list", name="Words that counted")).to_contain_text(
+            "$1.35: figure: expected"
+        )
+        raised = page.locator(".effect blockquote").filter(has_text="profit outlook")
+        expect(raised.locator("mark")).to_have_text(["AAA", "raises its profit outlook"])
+        assert violations(page) == []
+        news = re.compile(r"/v1/decisions/\d+/news$")
+        hostile = {"id": "n1", "source": HOSTILE, "available_at": "2010-02-09T22:00:00Z", "headline": HOSTILE}
+        phrase = {"start": 1, "end": 20, "kind": "side", "why": HOSTILE}
+        more = {"phrases": [phrase], "is_cited": True, "reading": HOSTILE}
+        page.route(news, lambda route: route.fulfill(json={"index": 1, "items": [hostile | more]}))
+        page.reload()
+        page.get_by_text("What the news did").click()
+        expect(page.locator(".effect mark")).to_have_text("img src=x onerror=d")
+        expect(page.locator(".effect blockquote")).to_contain_text(HOSTILE)
+        assert page.locator("img").count() == 0
+        assert "owned" not in page.title()
 
 
 @pytest.mark.slow

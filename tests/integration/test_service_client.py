@@ -64,6 +64,7 @@ CALLS: dict[str, tuple[object, ...]] = {
     "decisions": ("ACME",),
     "decision": (3,),
     "explanation": (3,),
+    "decision_news": (3,),
     "proof": (3,),
     "checkpoint": (),
     "forecast_bars": (ForecastQuestion(bars=[one for one in BARS if one["symbol"] == "ACME"]),),
@@ -192,7 +193,7 @@ ALL_ACTS: list[calls.Call[Any]] = [
 ALL_READS: list[calls.Call[Any]] = [
     calls.health(), calls.series(), calls.forecast("A/1d"), calls.forecasts("", 1), calls.history("A/1d", None, 1),
     calls.chart("A/1d", 2), calls.decisions("", None, 1), calls.decision(1), calls.explanation(1),
-    calls.proof(1, None), calls.checkpoint(), calls.forecast_bars(ForecastQuestion([])),
+    calls.decision_news(1), calls.proof(1, None), calls.checkpoint(), calls.forecast_bars(ForecastQuestion([])),
     calls.scenario(ScenarioQuestion()),
 ]  # fmt: skip
 

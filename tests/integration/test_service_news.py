@@ -73,6 +73,12 @@ def test_each_item_is_used_repeated_or_held_back_as_news_of_any_feed(
     log.close()
     assert context is not None
     assert "n1" in {one.id for one in context.considered}
+    assert (used["clean_headline"], held["clean_headline"], held["phrases"]) == (RAISES, "", [])
+    marked = [RAISES[one["start"] : one["end"]] for one in used["phrases"]]
+    assert marked == ["raises its profit outlook"]
+    assert used["decisions"][-1]["event"] == "guidance"
+    read = service.client.get(f"/v1/decisions/{used['decisions'][0]['index']}/news").json()
+    assert [one["id"] for one in read["items"] if one["headline"] == RAISES] == ["n1"]
     assert repeated["decisions"][0]["first_report"] == "n1"
     assert held["findings"]
     assert held["headline"] == hostile

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from htfi.wiring.ledger import open_ledger_readonly
+from link_processes import environment, write_sources
 from metered_run import OPENMETRICS, MeteredRun, bar_rows, scrape
 from otlp_receiver import Manner, OtlpReceiver
 
@@ -109,6 +110,28 @@ def test_no_text_of_news_and_no_secret_stands_in_telemetry(tmp_path: Path) -> No
     assert all(len(line["fields"]["digest"]) >= 32 for line in quarantined)
     assert "xyzzy" not in done.stderr
     assert "plugh-secret" not in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_rounds_of_the_models_stand_within_the_reading_that_they_are_of(tmp_path: Path) -> None:
+    sources = write_sources(tmp_path, 24)
+    with OtlpReceiver() as receiver:
+        words = ["run", *map(str, sources), "--out", str(tmp_path / "run"), "--plain", "--no-report"]
+        subprocess.run(
+            [sys.executable, "-m", "htfi", *words, "--traces", receiver.url, "--trace-ratio", "1"],
+            env=environment(HTFI_PIPELINE__DEADLINE_MS="5000"), capture_output=True, timeout=90, check=True,
+        )  # fmt: skip
+    by_id = {span.span_id: span for span in receiver.spans}
+    rounds = [span for span in receiver.spans if span.name in ("prefill", "draft", "verify")]
+    assert {span.name for span in rounds} == {"prefill", "draft", "verify"}
+    for span in rounds:
+        parent = by_id[span.parent_id]
+        assert parent.name == "read"
+        assert parent.start_ns <= span.start_ns <= span.end_ns <= parent.end_ns
+    verified = [span for span in rounds if span.name == "verify"]
+    assert sum(span.attributes["htfi.num_accepted"] for span in verified) > 0
+    drafted = sum(span.attributes["htfi.num_drafted"] for span in rounds if span.name == "draft")
+    assert drafted == sum(span.attributes["htfi.num_drafted"] for span in verified)
 
 
 @pytest.mark.slow

@@ -3,10 +3,13 @@
 import random
 
 import pytest
+from msgspec.structs import replace
 
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY
+from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.point_telemetry import NO_TELEMETRY, MeasuredPoints, PointTelemetry, Stage
+from htfi.pipeline.record.entry import decode_entry
 from htfi.telemetry import catalogue
 from htfi.telemetry.metrics import MetricFamily, MetricsRegistry
 from htfi.telemetry.spans import EndedSpan, Tracer, parse_traceparent
@@ -138,6 +141,68 @@ def test_the_context_of_the_step_in_hand_is_that_of_its_span() -> None:
     named = [parse_traceparent(text) for text in told[1:-1]]
     assert named == reads
     assert len(reads) > 5
+
+
+def test_parts_of_a_step_are_its_children_within_its_time() -> None:
+    ended: list[EndedSpan] = []
+    tracer = Tracer(ended.append, random.Random(1).getrandbits, 1.0)
+
+    class Reading(MeasuredPoints):
+        def mark(self, stage: Stage) -> None:
+            if stage is Stage.READ:
+                assert self.is_traced
+                self.add("draft", 1e-3, 1e-3, {"htfi.num_drafted": 4})
+                self.add("verify", 3_600.0)  # longer than the step: it begins with it
+            super().mark(stage)
+
+    points = Reading(MetricsRegistry(), StepClock(), tracer)
+    ran(points)
+    assert not points.is_traced
+    points.add("draft", 1e-3)
+    reads = {span.context.span_id: span for span in ended if span.name == "read"}
+    parts = [span for span in ended if span.name in ("draft", "verify")]
+    assert len(parts) == 2 * len(reads) > 10
+    for part in parts:
+        read = reads[part.parent_id]
+        assert part.context.trace_id == read.context.trace_id
+        assert read.start_ns <= part.start_ns <= part.end_ns <= read.end_ns
+
+
+def test_what_is_not_sampled_is_not_measured() -> None:
+    ended: list[EndedSpan] = []
+    seen: list[bool] = []
+
+    class Reading(MeasuredPoints):
+        def mark(self, stage: Stage) -> None:
+            seen.append(self.is_traced)
+            super().mark(stage)
+
+    ran(Reading(MetricsRegistry(), StepClock(), Tracer(ended.append, random.Random(1).getrandbits, 0.0)))
+    assert (set(seen), ended, NO_TELEMETRY.is_traced) == ({False}, [], False)
+
+
+def test_an_amendment_is_in_the_trace_of_the_point_that_it_amends_and_ends_with_its_release() -> None:
+    ended: list[EndedSpan] = []
+    points = MeasuredPoints(
+        MetricsRegistry(), StepClock(), Tracer(ended.append, random.Random(1).getrandbits, 1.0)
+    )
+    ledger = ran(points)
+    root = [span for span in ended if span.name == "decision point"][-1]
+    first = decode_entry(ledger.entries[-1])
+    other = replace(first, id="other")
+    points.awaits(first)
+    points.amending()
+    amendment = replace(first, id=f"{first.id}/amended", amends=first.id)
+    for one in (amendment, replace(amendment, id="unknown", amends="never awaited")):
+        points.amended(one)
+    points.released([(b"", DecidedSeries.of(other))])
+    assert [span for span in ended if span.name == "amend"] == []
+    for _ in range(2):  # a second release would be another's
+        points.released([(b"", DecidedSeries.of(amendment))])
+    (span,) = [span for span in ended if span.name == "amend"]
+    assert (span.context.trace_id, span.parent_id) == (root.context.trace_id, root.context.span_id)
+    assert span.attributes["htfi.amends"] == first.id
+    assert root.end_ns < span.start_ns < span.end_ns
 
 
 def test_coverage_is_the_share_of_next_closes_inside_the_band() -> None:

@@ -12,6 +12,7 @@ from htfi.forecasting.known_variance.event_table import tabulate
 from htfi.forecasting.known_variance.factor import KnownVariance
 from htfi.forecasting.known_variance.priors import Priors, shipped
 from htfi.forecasting.known_variance.quiet_days import QuietDays, is_near_year_end
+from htfi.forecasting.known_variance.relations import OTHER_ASSETS, VOLATILITY, asset_class
 
 SIZES = {
     "half_day": -0.5,
@@ -164,3 +165,34 @@ def test_every_company_that_reports_in_a_bar_teaches():
     assert after == pytest.approx(in_turn, rel=0.1)
     event, row = one.series_of(sources)
     assert (event.tolist(), row.tolist()) == ([0, 1, 2, 3], [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("symbol", ["VIX", "^VIX", "$VXN", ".OVX", "VSTOXX"])
+def test_an_index_of_volatility_has_no_quiet_days(symbol: str):
+    assert asset_class(symbol) == VOLATILITY
+    one = KnownVariance((1, 5), 5.0, [closure("2024-12-25")])
+    one.grow([(symbol, "1d")])
+    end = np.array([close_ns("2024-12-23")])
+    assert one.of_closed(ROW, end - NS_PER_DAY, end) is None
+    assert one.ahead(ROW) is None
+
+
+@pytest.mark.parametrize("symbol", ["V", "VIXY", "ACME", "VALE"])
+def test_shares_and_funds_are_no_index_of_volatility(symbol: str):
+    assert asset_class(symbol) == OTHER_ASSETS
+
+
+def test_a_day_of_currencies_knows_the_figures_that_move_days():
+    end = close_ns("2024-03-07")
+    for kind, series, moves in (
+        ("us_payrolls", "EURUSD", True),
+        ("us_housing_starts", "EURUSD", False),
+        ("us_payrolls", "ACME", False),
+    ):
+        figure = ScheduledEvent(time_ns=end + NS_PER_DAY // 2, kind=kind, name=kind, currency="USD")
+        one = KnownVariance((1, 5), 5.0, [figure])
+        one.grow([(series, "1d")])
+        at = np.array([end])
+        one.of_closed(ROW, at - NS_PER_DAY, at)
+        coming = one.ahead(ROW)
+        assert (coming is not None and coming[0, 0] > 1.05) == moves

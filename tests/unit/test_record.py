@@ -1,10 +1,11 @@
-"""Entries of version 2: exact, canonical, refused where they are none, and laid out as docs/record.md says."""
+"""Entries of versions 2 and 3: exact, canonical, refused where they are none, and laid out as docs/record.md says."""
 
 import json
 import math
 import subprocess
 import sys
 from array import array
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,26 @@ from record_layout import layout
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_decision_comes_out_as_it_went_in(make_decisions):
+def in_version(version: int) -> Callable[[Decision], bytes]:
+    return lambda decision: encode_entry(decision, version)
+
+
+IN_VERSIONS = [in_version(version) for version in WORDS]
+
+
+@pytest.mark.parametrize("encode", IN_VERSIONS)
+def test_a_decision_comes_out_as_it_went_in(make_decisions, encode):
     decisions = make_decisions(40, ("SPX", "VIX"), withhold_every=7)
-    entries = [encode_entry(decision) for decision in decisions]
+    entries = [encode(decision) for decision in decisions]
     assert [decode_entry(entry) for entry in entries] == decisions
     assert [entry_json(entry) for entry in entries] == [encode_decision(decision) for decision in decisions]
-    assert [encode_entry(decode_entry(entry)) for entry in entries] == entries
+    assert [encode(decode_entry(entry)) for entry in entries] == entries
+
+
+def test_the_newest_version_is_shorter(make_decisions):
+    decisions = make_decisions(40)
+    before, now = (sum(len(encode_entry(one, version)) for one in decisions) for version in WORDS)
+    assert now < 0.94 * before
 
 
 def test_an_entry_of_version_1_is_read_and_compared_in_its_own_form(make_decisions):
@@ -55,7 +70,8 @@ def test_an_entry_of_version_1_is_read_and_compared_in_its_own_form(make_decisio
     recorded = encode_decision(decision)
     assert decode_entry(recorded) == decode_decision(recorded)
     assert encode_like(decision, recorded) == recorded
-    assert encode_like(decision, encode_entry(decision)) == encode_entry(decision)
+    for version in WORDS:
+        assert encode_like(decision, encode_entry(decision, version)) == encode_entry(decision, version)
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
@@ -67,10 +83,12 @@ def test_a_number_that_is_not_finite_is_refused_in_one_line(make_decisions, numb
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(cut=st.floats(0, 1), place=st.floats(0, 1), byte=st.integers(0, 255))
-def test_damaged_bytes_are_refused_or_another_decision(make_decisions, cut, place, byte):
+@given(
+    cut=st.floats(0, 1), place=st.floats(0, 1), byte=st.integers(0, 255), encode=st.sampled_from(IN_VERSIONS)
+)
+def test_damaged_bytes_are_refused_or_another_decision(make_decisions, cut, place, byte, encode):
     (decision,) = make_decisions(1)
-    entry = encode_entry(decision)
+    entry = encode(decision)
     with pytest.raises(msgspec.DecodeError):
         decode_entry(entry[: int(cut * (len(entry) - 1))] or b"\xc1")
     changed = bytearray(entry)
@@ -79,13 +97,13 @@ def test_damaged_bytes_are_refused_or_another_decision(make_decisions, cut, plac
         found = decode_entry(bytes(changed))
     except msgspec.DecodeError:
         return
-    assert bytes(changed) == entry or found != decision or encode_entry(found) != bytes(changed)
+    assert bytes(changed) == entry or found != decision or encode(found) != bytes(changed)
 
 
 def test_a_later_version_is_named(make_decisions):
     entry = bytearray(encode_entry(*make_decisions(1)))
-    entry[1] = 3
-    with pytest.raises(msgspec.ValidationError, match="version 3, this program knows 2: update htfi"):
+    entry[1] = 4
+    with pytest.raises(msgspec.ValidationError, match="version 4, this program knows up to 3: update htfi"):
         decode_entry(bytes(entry))
 
 
@@ -105,17 +123,17 @@ def variants(decision: Decision) -> list[Decision]:
     ]
 
 
-@pytest.mark.parametrize("encode", [encode_decision, encode_entry])
+@pytest.mark.parametrize("encode", [encode_decision, *IN_VERSIONS])
 def test_the_id_is_read_without_the_rest(make_decisions, encode):
     decisions = variants(*make_decisions(1))
     entries = [encode(decision) for decision in decisions]
     assert [entry_id(entry) for entry in entries] == [decision.id for decision in decisions]
     assert [decode_entry(entry).id for entry in entries] == [decision.id for decision in decisions]
-    strange = (b"", b"{}", b"{", b"\x96", b"\x93\x01\x02\x03", b"\x96\x03\x90\x90\x90\x90\xc0", b"words")
+    strange = (b"", b"{}", b"{", b"\x96", b"\x93\x01\x02\x03", b"\x96\x04\x90\x90\x90\x90\xc0", b"words")
     assert [entry_id(entry) for entry in strange] == [None] * len(strange)
 
 
-@pytest.mark.parametrize("encode", [encode_decision, encode_entry])
+@pytest.mark.parametrize("encode", [encode_decision, *IN_VERSIONS])
 def test_a_reading_is_found_without_the_rest(make_decisions, encode):
     (decision,) = make_decisions(1)
     trace = GenerationTrace("target", "draft", "chain", 1, 1.0, 1, (1, 2), (3,), ())
@@ -137,25 +155,40 @@ ROWS = st.integers(1, 15).flatmap(
 )
 
 
-@given(rows=ROWS, mirrored=st.booleans())
-def test_rows_of_whole_numbers_come_out_as_they_went_in(rows, mirrored):
+@given(rows=ROWS, mirrored=st.booleans(), rising=st.booleans(), in_bits=st.booleans())
+def test_rows_of_whole_numbers_come_out_as_they_went_in(rows, mirrored, rising, in_bits):
+    if rising:
+        rows = [sorted(row) for row in rows]
     if mirrored:
         rows = [[(one - other) // 2 for one, other in zip(row, reversed(row), strict=True)] for row in rows]
         rows = [row if row == [-one for one in reversed(row)] else [0] * len(row) for row in rows]
     width = len(rows[0])
-    packed = pack_rows(array("q", [one for row in rows for one in row]), width)
-    assert unpack_rows(packed, width) == rows
-    if mirrored:
+    packed = pack_rows(array("q", [one for row in rows for one in row]), width, in_bits)
+    assert unpack_rows(packed, width, in_bits) == rows
+    if mirrored and not in_bits:
         assert len(packed) <= len(rows) * (1 + 8 * ((width + 1) // 2))
 
 
-@given(numbers=st.lists(st.floats(-1e5, 1e5), min_size=1, max_size=13))
-def test_numbers_are_packed_only_where_they_are_exact(numbers):
-    packed = pack_scaled(array("d", numbers), 1e6, len(numbers))
+def test_a_row_in_bits_is_what_the_page_says():
+    rising = pack_rows(array("q", [-3, 1, 2, 2, 9]), 5, True)
+    assert int.from_bytes(rising, "little") == (
+        0b10 | 3 << 2 | 3 << 8 | 5 << 14 | 4 << 17 | 1 << 20 | 0 << 23 | 7 << 26
+    )
+    mirrored = pack_rows(array("q", [-7, -1, 0, 1, 7]), 5, True)
+    assert int.from_bytes(mirrored, "little") == 0b11 | 0 << 2 | 3 << 8 | 1 << 14 | 6 << 17
+    falling = pack_rows(array("q", [4, 1, 3]), 3, True)
+    assert int.from_bytes(falling, "little") == 0b00 | 4 << 2 | 3 << 8 | 8 << 14 | 5 << 18 | 4 << 21
+    assert [len(one) for one in (rising, mirrored, falling)] == [4, 3, 3]
+
+
+@given(numbers=st.lists(st.floats(-1e5, 1e5), min_size=1, max_size=13), in_bits=st.booleans())
+def test_numbers_are_packed_only_where_they_are_exact(numbers, in_bits):
+    packed = pack_scaled(array("d", numbers), 1e6, len(numbers), in_bits)
     if packed is not None:
-        back = [one / 1e6 for one in unpack_rows(packed, len(numbers))[0]]
+        back = [one / 1e6 for one in unpack_rows(packed, len(numbers), in_bits)[0]]
         assert [repr(one) for one in back] == [repr(one) for one in numbers]
-    assert pack_scaled(array("d", [round(one, 6) + 0.0 for one in numbers]), 1e6, len(numbers)) is not None
+    exact = array("d", [round(one, 6) + 0.0 for one in numbers])
+    assert pack_scaled(exact, 1e6, len(numbers), in_bits) is not None
 
 
 def interpreted_module(name: str) -> dict[str, Any]:
@@ -194,23 +227,27 @@ def test_texts_are_spelled_once_compiled_or_not():
     assert [spelled.unpack(one) for one in packed[0]] == told
 
 
-def test_the_interpreted_module_packs_the_same_bytes():
+@pytest.mark.parametrize("in_bits", [False, True])
+def test_the_interpreted_module_packs_the_same_bytes(in_bits):
     interpreted = interpreted_module("ticks")
     assert ticks.COMPILED or ticks.pack_rows.__module__ == "htfi.pipeline.record.ticks"
     for width in (1, 2, 13):
-        values = array("q", [(-1) ** n * n**9 for n in range(6 * width)])
-        assert interpreted["pack_rows"](values, width) == pack_rows(values, width)
+        signed = [(-1) ** n * n**9 for n in range(6 * width)]
+        values = array("q", [*signed, *range(-width, width), *[0] * width, *sorted(signed)])
+        assert interpreted["pack_rows"](values, width, in_bits) == pack_rows(values, width, in_bits)
         floats = array("d", [value / 1e10 for value in values])
-        assert interpreted["pack_scaled"](floats, 1e10, width) == pack_scaled(floats, 1e10, width)
+        assert interpreted["pack_scaled"](floats, 1e10, width, in_bits) == pack_scaled(
+            floats, 1e10, width, in_bits
+        )
 
 
-@given(packed=st.binary(max_size=60), width=st.integers(1, 7))
-def test_any_bytes_are_a_table_or_refused_compiled_or_not(packed, width):
+@given(packed=st.binary(max_size=60), width=st.integers(1, 7), in_bits=st.booleans())
+def test_any_bytes_are_a_table_or_refused_compiled_or_not(packed, width, in_bits):
     interpreted = interpreted_module("ticks")
 
     def read(unpack, *scale):
         try:
-            return unpack(packed, *scale, width)
+            return unpack(packed, *scale, width, in_bits)
         except ValueError as error:
             return str(error)
 
@@ -225,17 +262,19 @@ def test_the_page_states_the_layout():
     assert layout() in page, (
         "docs/record.md differs from the types: fields and members are added at the end only"
     )
-    assert f"`{'` `'.join(WORDS)}`" in page, "the known texts of version 2 may not change"
+    for version, more in ((2, WORDS[2]), (3, WORDS[3][len(WORDS[2]) :])):
+        assert f"`{'` `'.join(more)}`" in page, f"the known texts of version {version} may not change"
     assert ", ".join(f"`{slot}`" for slot in SLOT_ORDER) in page
     for version, phrasing in PHRASINGS.items():
         parts = [*phrasing.sentences.openings, *phrasing.sentences.parts]
         assert f"| `{version}` | {', '.join(parts)} |" in page
 
 
-def test_the_independent_reader_reads_a_ledger(tmp_path, make_decisions):
+@pytest.mark.parametrize("encode", IN_VERSIONS)
+def test_the_independent_reader_reads_a_ledger(tmp_path, make_decisions, encode):
     decisions = make_decisions(3)
     ledger = open_ledger(tmp_path, origin="htfi.example/run", durable=False)
-    ledger.append([encode_entry(decision) for decision in decisions])
+    ledger.append([encode(decision) for decision in decisions])
     ledger.close()
     words = [sys.executable, "-I", str(ROOT / "examples/read_record.py"), str(tmp_path / "ledger.db"), "2"]
     told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout

@@ -13,6 +13,8 @@ export interface Act {
   command: string; // the same by the command line, for those who sign
   isSignable: boolean; // a signed request takes the place of a name, where the governance folder has people
   confirm?: string; // to be typed
+  to?: string; // what to ask another person's name by, where one is needed
+  hasReason?: boolean; // true where it is not said
 }
 
 interface Props {
@@ -28,6 +30,7 @@ const NAME = "htfi-name";
 export function ActDialog({ act, session, hasPeople, onClose, onDone }: Props) {
   const [by, setBy] = useState(localStorage.getItem(NAME) ?? "");
   const [why, setWhy] = useState("");
+  const [to, setTo] = useState("");
   const [signed, setSigned] = useState("");
   const [typed, setTyped] = useState("");
   const [problem, setProblem] = useState("");
@@ -36,8 +39,10 @@ export function ActDialog({ act, session, hasPeople, onClose, onDone }: Props) {
   const id = useId();
   const isSigned = act.isSignable && hasPeople;
   const isNamed = !isSigned && session.tenant === "";
+  const hasReason = act.hasReason ?? true;
   const isReady =
-    why.trim() !== "" &&
+    (!hasReason || why.trim() !== "") &&
+    (act.to === undefined || to.trim() !== "") &&
     (!isNamed || by.trim() !== "") &&
     (!isSigned || signed.trim() !== "") &&
     (act.confirm === undefined || typed.trim().toLowerCase() === act.confirm);
@@ -48,8 +53,9 @@ export function ActDialog({ act, session, hasPeople, onClose, onDone }: Props) {
     setProblem("");
     if (isNamed) localStorage.setItem(NAME, by.trim());
     const who = isSigned ? { signed: `${signed.trim()}\n` } : isNamed ? { by: by.trim() } : {};
+    const more = { ...(hasReason ? { why: why.trim() } : {}), ...(act.to === undefined ? {} : { to: to.trim() }) };
     try {
-      const found = await post<{ detail: string }>(act.path, { ...act.body, ...who, why: why.trim() }, undefined, name.current);
+      const found = await post<{ detail: string }>(act.path, { ...act.body, ...who, ...more }, undefined, name.current);
       onDone(found.detail);
     } catch (error) {
       if (error instanceof ProblemError) name.current = requestName(); // it was refused: what is sent next is another request
@@ -70,7 +76,7 @@ export function ActDialog({ act, session, hasPeople, onClose, onDone }: Props) {
             <pre tabIndex={0} aria-label="Command">
               {act.command}
             </pre>
-            <p>Or paste a request that is signed, not more than five minutes old. Its reason must be the one below.</p>
+            <p>Or paste a request that is signed, not more than five minutes old.{hasReason && " Its reason must be the one below."}</p>
             <label htmlFor={`${id}-signed`}>Signed request</label>
             <textarea id={`${id}-signed`} rows={5} value={signed} spellCheck={false} onChange={(event) => setSigned(event.target.value)} />
           </>
@@ -86,8 +92,18 @@ export function ActDialog({ act, session, hasPeople, onClose, onDone }: Props) {
             The record will name <bdi>{session.name}</bdi>, as the key is called.
           </p>
         )}
-        <label htmlFor={`${id}-why`}>Reason, for the record</label>
-        <input id={`${id}-why`} type="text" value={why} maxLength={400} onChange={(event) => setWhy(event.target.value)} />
+        {act.to !== undefined && (
+          <>
+            <label htmlFor={`${id}-to`}>{act.to}</label>
+            <input id={`${id}-to`} type="text" value={to} maxLength={100} autoComplete="off" onChange={(event) => setTo(event.target.value)} />
+          </>
+        )}
+        {hasReason && (
+          <>
+            <label htmlFor={`${id}-why`}>Reason, for the record</label>
+            <input id={`${id}-why`} type="text" value={why} maxLength={400} onChange={(event) => setWhy(event.target.value)} />
+          </>
+        )}
         {act.confirm !== undefined && (
           <>
             <label htmlFor={`${id}-typed`}>Type “{act.confirm}” to confirm</label>

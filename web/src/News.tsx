@@ -4,6 +4,7 @@ import { useRef, useState, type FormEvent } from "react";
 import { post, ProblemError, requestName } from "./api";
 import type { Finding } from "./governance";
 import { instant } from "./format";
+import { PhrasedText, PhraseList, type Phrase } from "./Phrases";
 import { useRead, type Page } from "./useRead";
 
 interface Use {
@@ -15,6 +16,7 @@ interface Use {
   reasons: string[];
   route: string;
   why: string;
+  reading: string;
 }
 
 interface Item {
@@ -30,6 +32,8 @@ interface Item {
   findings: Finding[];
   decisions: Use[];
   detail: string;
+  clean_headline: string; // empty before a decision has used it
+  phrases: Phrase[];
 }
 
 interface Receipt {
@@ -66,8 +70,9 @@ function ItemCard({ item }: { item: Item }) {
   return (
     <article className="card" aria-label={`Item ${item.number}`}>
       <h3>
-        <bdi>{item.headline}</bdi>
+        <PhrasedText text={item.clean_headline || item.headline} phrases={item.phrases} />
       </h3>
+      <PhraseList text={item.clean_headline} phrases={item.phrases} />
       <p className="quiet">
         <b className={item.status === "quarantined" ? "wrong" : ""}>{item.status}</b> · {item.symbols.join(", ") || "no symbol"} · by{" "}
         <bdi>{item.posted_by}</bdi>, {instant(item.posted_at)}
@@ -104,6 +109,11 @@ function ItemCard({ item }: { item: Item }) {
                 {one.why !== "" && (
                   <>
                     : <bdi>{one.why}</bdi>
+                  </>
+                )}
+                {one.reading !== "" && (
+                  <>
+                    ; <bdi>{one.reading}</bdi>
                   </>
                 )}
               </li>

@@ -72,6 +72,8 @@ export function People({ control, onAct, isBusy }: Props) {
             <div className="buttons">
               {button("Approve", one.decision, () => answerOf(one, "approve"), true)}
               {button("Deny", one.decision, () => answerOf(one, "deny"))}
+              {button("Delegate", one.decision, () => answerOf(one, "delegate"))}
+              {button("Acknowledge", one.decision, () => answerOf(one, "acknowledge"))}
             </div>
           </article>
         ))}

@@ -4,7 +4,8 @@ import type { Act } from "./ActDialog";
 import type { Held, Question } from "./governance";
 import { instant, visible } from "./format";
 
-const SIGNED = '--governance G --key KEYFILE --why "…"';
+const SIGNED_ALONE = "--governance G --key KEYFILE";
+const SIGNED = `${SIGNED_ALONE} --why "…"`;
 
 export function stopOf(): Act {
   return {
@@ -36,12 +37,16 @@ export function reenableOf(scope: string, breaker = ""): Act {
   };
 }
 
-export function answerOf(question: Question, kind: "approve" | "deny"): Act {
+const ANSWERS = { approve: "Approve", deny: "Deny", delegate: "Delegate", acknowledge: "Acknowledge" };
+
+export function answerOf(question: Question, kind: keyof typeof ANSWERS): Act {
+  const seen = `--seen ${question.digest.slice(0, 8)}`;
+  const isAcknowledged = kind === "acknowledge";
   return {
-    title: `${kind === "approve" ? "Approve" : "Deny"} ${question.decision}`,
+    title: `${ANSWERS[kind]} ${question.decision}`,
     path: `v1/approvals/${question.number}/${kind}`,
     body: { seen: question.digest },
-    button: kind === "approve" ? "Approve" : "Deny",
+    button: ANSWERS[kind],
     shown: (
       <>
         <pre tabIndex={0} aria-label="What is asked">
@@ -50,10 +55,14 @@ export function answerOf(question: Question, kind: "approve" | "deny"): Act {
         <p className="quiet">
           Digest of this text {question.digest.slice(0, 8)}; by {instant(question.deadline)}
         </p>
+        {kind === "delegate" && <p>Who hands it on can no longer approve it; who gets it must have the right to.</p>}
+        {isAcknowledged && <p>The record then says that you have seen this text and have not decided yet.</p>}
       </>
     ),
-    command: `htfi approvals ${kind} RUN ${question.number} --seen ${question.digest.slice(0, 8)} ${SIGNED}`,
+    command: `htfi approvals ${kind} RUN ${question.number}${kind === "delegate" ? " --to NAME" : ""} ${seen} ${isAcknowledged ? SIGNED_ALONE : SIGNED}`,
     isSignable: true,
+    to: kind === "delegate" ? "To whom" : undefined,
+    hasReason: !isAcknowledged,
   };
 }
 

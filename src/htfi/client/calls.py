@@ -18,6 +18,7 @@ from htfi.client.bodies import (
     ScenarioQuestion,
     SeriesPage,
 )
+from htfi.client.news_bodies import ReadNewsBody
 from htfi.domain.errors import DependencyUnavailable, HtfiError
 
 T = TypeVar("T")
@@ -115,6 +116,10 @@ def decision(index: int) -> Call[Json]:
 
 def explanation(index: int) -> Call[ExplanationBody]:
     return Call("GET", f"/v1/decisions/{index:d}/explanation", ExplanationBody)
+
+
+def decision_news(index: int) -> Call[ReadNewsBody]:
+    return Call("GET", f"/v1/decisions/{index:d}/news", ReadNewsBody)
 
 
 def proof(index: int, size: int | None) -> Call[bytes]:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from htfi.domain.news import ScreeningFinding
+from htfi.domain.news import KeyPhrase, ScreeningFinding
 
 
 class SubmittedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,6 +44,34 @@ class ItemUse(msgspec.Struct, frozen=True):
     first_report: str  # id of the first item that reported the same
     route: str
     why: str
+    event: str = ""  # the kind of event that its facts state; '' where none were read
+    reading: str = ""  # what its facts mean for the decision's asset, in words
+
+
+class ConsideredItem(msgspec.Struct, frozen=True):
+    """An item that a decision considered: untrusted text as data, cleaned, and the words of it that counted.
+
+    `is_cited`: the view or the rationale rests on it.
+    """
+
+    id: str
+    source: str
+    available_at: str
+    headline: str
+    phrases: list[KeyPhrase]
+    verdict: str
+    trust: float
+    route: str
+    is_cited: bool
+    reading: str
+
+
+class ReadNewsBody(msgspec.Struct, frozen=True):
+    """The news of a decision whose text its entry holds, and how many items it considered without their text."""
+
+    index: int
+    items: list[ConsideredItem]
+    num_without_text: int
 
 
 class PostedItemBody(msgspec.Struct, frozen=True):
@@ -51,7 +79,8 @@ class PostedItemBody(msgspec.Struct, frozen=True):
 
     `status`: waiting (the run has not taken it), entered (no decision has known of it yet), quarantined, released (a
     person has let it out), deduplicated (an earlier item reported the same), used. Decisions are those that the service
-    has read, the newest.
+    has read, the newest. `phrases` are the words of `clean_headline`, the headline as the sanitiser leaves it, that
+    counted; empty before a decision has used it.
     """
 
     id: str
@@ -69,6 +98,8 @@ class PostedItemBody(msgspec.Struct, frozen=True):
     quarantine_number: int | None
     decisions: list[ItemUse]
     detail: str
+    clean_headline: str = ""
+    phrases: list[KeyPhrase] = msgspec.field(default_factory=list[KeyPhrase])
 
 
 class NewsSubmission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -25,6 +25,7 @@ from htfi.client.bodies import (
     SeriesPage,
 )
 from htfi.client.events import EventReader, StreamedDecision
+from htfi.client.news_bodies import ReadNewsBody
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 T = TypeVar("T")
@@ -84,6 +85,10 @@ class Client:
     def explanation(self, index: int) -> ExplanationBody:
         """What became of the news in a decision."""
         return self.send(calls.explanation(index))
+
+    def decision_news(self, index: int) -> ReadNewsBody:
+        """The headlines that a decision considered, with the words that counted."""
+        return self.send(calls.decision_news(index))
 
     def proof(self, index: int, size: int | None = None) -> bytes:
         """That a decision is in the ledger: what `htfi ledger check-proof` takes."""
@@ -198,6 +203,10 @@ class AsyncClient:
     async def explanation(self, index: int) -> ExplanationBody:
         """What became of the news in a decision."""
         return await self.send(calls.explanation(index))
+
+    async def decision_news(self, index: int) -> ReadNewsBody:
+        """The headlines that a decision considered, with the words that counted."""
+        return await self.send(calls.decision_news(index))
 
     async def proof(self, index: int, size: int | None = None) -> bytes:
         """That a decision is in the ledger: what `htfi ledger check-proof` takes."""

@@ -38,6 +38,7 @@ from htfi.domain.generation import (
     RequestRefused,
     SpeculationStats,
 )
+from htfi.telemetry.spans import NO_SPANS, StepSpans
 
 
 @dataclass(slots=True, eq=False)
@@ -135,6 +136,7 @@ class DecodingEngine:
         self._alarm = alarm
         self._warning = ""
         self.counts = SpeculationCounts()
+        self.spans: StepSpans = NO_SPANS  # takes the time of each round, where it is traced
         self._rule = rule or CoupledRule()
         self._forms = GrammarCache(self.vocabulary)
         self._opening = list(opening)
@@ -213,7 +215,11 @@ class DecodingEngine:
             )
             for job in jobs
         ]
+        began_s = self._clock() if self.spans.is_traced else 0.0
         opened = self.sessions.open_all(prompts)
+        if began_s:
+            figures = {"htfi.num_requests": len(jobs)}
+            self.spans.add("prefill", self._clock() - began_s, 0.0, figures)
         for job, (row, _, num_reused) in zip(jobs, opened, strict=True):
             job.row, job.num_reused = row, min(num_reused, len(job.tokenized.prompt))
         return self._accept(jobs, [DraftTree() for _ in jobs], [logits[None] for _, logits, _ in opened])
@@ -246,6 +252,8 @@ class DecodingEngine:
             self.counts.record_round(step.num_drafted, step.num_accepted)
             self._update_alarm(step.job.tokenized.request.kind, step.num_drafted, step.num_accepted)
         self.counts.record_time(draft_ms, verify_ms)
+        if self.spans.is_traced:
+            self._trace_round(steps, drafted_s - began_s, verified_s - drafted_s)
         self.length_planner.learn(
             [
                 RoundReport(
@@ -261,6 +269,14 @@ class DecodingEngine:
             ]
         )
         return steps
+
+    def _trace_round(self, steps: Sequence[PassResult], draft_s: float, verify_s: float) -> None:
+        num_drafted = sum(step.num_drafted for step in steps)
+        figures = {"htfi.num_requests": len(steps), "htfi.num_drafted": num_drafted}
+        if num_drafted:
+            self.spans.add("draft", draft_s, verify_s, figures)
+        num_accepted = sum(step.num_accepted for step in steps)
+        self.spans.add("verify", verify_s, 0.0, figures | {"htfi.num_accepted": num_accepted})
 
     def remove(self, job: GenerationJob, wipe: bool = False) -> None:
         """Free a job's row and the strategy's state. `wipe` if the row may hold values that are not finite."""

@@ -34,8 +34,16 @@ def to_utc_ns(local_ns: Instants) -> Instants:
 def _offsets_about(instants_ns: Instants) -> tuple[Instants, Instants]:
     if not instants_ns.size:
         return _offsets(_FIRST_YEAR, _FIRST_YEAR + 1)
-    first, last = int(instants_ns.min()) - _DAY_NS, int(instants_ns.max()) + _DAY_NS
-    years = [min(max(1970 + at // NS_PER_S // _YEAR_S, _FIRST_YEAR), _LAST_YEAR) for at in (first, last)]
+    return clock_between(int(instants_ns.min()), int(instants_ns.max()))
+
+
+def clock_between(first_ns: int, last_ns: int) -> tuple[Instants, Instants]:
+    """When the distance of New York's clock from UTC changes about these instants and between them [C], and what it is
+    before the first and after each change [C + 1]; nanoseconds."""
+    first_ns, last_ns = first_ns - _DAY_NS, last_ns + _DAY_NS
+    years = [
+        min(max(1970 + at // NS_PER_S // _YEAR_S, _FIRST_YEAR), _LAST_YEAR) for at in (first_ns, last_ns)
+    ]
     return _offsets(max(years[0] - 1, _FIRST_YEAR), years[1] + 2)
 
 

@@ -144,6 +144,26 @@ class NewsItemAudit(msgspec.Struct, frozen=True):
     statement: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
+class PhraseKind(StrEnum):
+    """Why words of an item counted."""
+
+    NAME = "name"
+    FIGURE = "figure"
+    SIDE = "side"
+    WORD = "word"  # weighed by a model
+
+
+class KeyPhrase(msgspec.Struct, frozen=True, gc=False):
+    """Words of an item that counted for what it was read to say: characters (Unicode code points) `start` to before
+    `end` of its cleaned headline, and why, in words of our own.
+    """
+
+    start: int
+    end: int
+    kind: PhraseKind
+    why: str
+
+
 class NewsContext(msgspec.Struct, frozen=True):
     """What a decision knew of the news: items considered, items set aside, and whether something is suspected."""
 

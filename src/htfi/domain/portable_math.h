@@ -44,4 +44,33 @@ static inline double exact_exp(double x)
     return series * scale;
 }
 
+/* For modules that are compiled without -fassociative-math alone. */
+#define ROUNDING 0x1.8p52 /* adding it leaves a whole number: its last bit is worth 1 */
+
+/* rint(x) of |x| < 2^51, but that -0.0 is 0.0; inline, and several at once. */
+static inline double nearest(double x)
+{
+    return (x + ROUNDING) - ROUNDING;
+}
+
+/* exact_exp of num numbers in place: the same operations, side by side instead of one after the other. */
+static inline void exact_exps(double *x, long num)
+{
+    for (long i = 0; i < num; i++) {
+        const double given = x[i];
+        double at = given < -700.0 ? -700.0 : given;
+        at = at > 700.0 ? 700.0 : at;
+        const double shifted = at * 1.4426950408889634 + ROUNDING, power = shifted - ROUNDING;
+        const double rest = (at - power * LN2_HIGH) - power * LN2_LOW;
+        double series = exp_terms[0];
+        for (int k = 1; k < NUM_EXP_TERMS; k++) series = series * rest + exp_terms[k];
+        uint64_t bits; /* the whole number stands in the last ones */
+        memcpy(&bits, &shifted, sizeof bits);
+        bits = (bits + 1023) << 52;
+        double scale;
+        memcpy(&scale, &bits, sizeof scale);
+        x[i] = given != given ? given : series * scale;
+    }
+}
+
 #endif

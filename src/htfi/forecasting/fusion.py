@@ -198,15 +198,16 @@ class CrpsAggregation:
         losses = np.empty((n, h, k - 1, len(ZONES)))
         core.learn_weights(
             batch.index, batch.regimes, known, batch.outcome, waited, *(self.columns[name] for name in names),
-            self._levels, self._cells, self._shares, losses, np.empty(q), np.empty(q), self._paces, self._keep,
+            self._levels, self._cells, self._shares, losses, np.empty(q), np.empty(2 * q), self._paces, self._keep,
             self._log_k, _MIN_LOSS,
         )  # fmt: skip
+        summed = np.empty((k - 1) * len(ZONES))
         for group in distinct(batch.groups):
             self.pooled.grow(group + 1)
             core.pool_losses(
                 group, int(batch.ends_ns[batch.groups == group].max()), batch.groups, batch.regimes, known, losses,
                 *(self.pooled[name] for name in (*names, "owed", "owed_share", "end_ns")), self._pool_paces,
-                batch.num_series[group], self._half_life, self._log_k, _MIN_LOSS,
+                summed, batch.num_series[group], self._half_life, self._log_k, _MIN_LOSS,
             )  # fmt: skip
 
     def _pool(self, group: int, batch: MaturedForecasts, regret: Array) -> None:
@@ -303,8 +304,17 @@ class CrpsAggregation:
             priors = np.zeros((num_groups, num_regimes, *self.pooled["regret"].shape[2:]))
             powers = np.array([_power(num_series[group]) for group in range(num_groups)])
             learnt = (self.pooled[name] for name in ("regret", "square", "largest"))
+            scratch = np.empty((5, self._num_awake * self._starts.shape[2]))
             compiled.core.fill_priors(
-                *learnt, self._starts, powers, priors, self._pool_paces, self._log_k, _MIN_LOSS, _MIN_PRIOR
+                *learnt,
+                self._starts,
+                powers,
+                priors,
+                self._pool_paces,
+                scratch,
+                self._log_k,
+                _MIN_LOSS,
+                _MIN_PRIOR,
             )
             return priors
         groups, regimes = np.divmod(np.arange(num_groups * num_regimes, dtype=np.int64), num_regimes)

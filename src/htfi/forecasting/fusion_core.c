@@ -11,7 +11,7 @@
 #define TICKS_PER_UNIT 1e10
 #define MAX_LOG_RETURN 56.0
 
-enum { MAX_EXPERTS = 64, MAX_LEVELS = 128, MAX_ZONES = 8 };
+enum { MAX_EXPERTS = 64, MAX_LEVELS = 128, MAX_ZONES = 8, MAX_CELLS = MAX_EXPERTS * MAX_ZONES };
 
 enum { REGRET, SQUARE, LARGEST, PRIOR, INDEX, GROUPS, REGIMES, EXPERTS, CALIBRATION, SHARES, PACES, WEIGHTS, FUSED, NUM_ARRAYS };
 
@@ -42,35 +42,39 @@ static double rate(double largest, double square, double pace, double log_k)
 static void weigh(const double *regret[2], const double *square[2], const double *largest[2], const double *prior,
                   const int *is_ready, double pace, Sizes sizes, double *weights, Py_ssize_t step)
 {
-    const Py_ssize_t num = sizes.experts, zones = sizes.zones;
+    const Py_ssize_t num = sizes.experts, zones = sizes.zones, size = num * zones;
+    double rates[2 * MAX_CELLS], scores[2 * MAX_CELLS], own[MAX_CELLS];
+    for (int a = 0; a < 2; a++) {
+        for (Py_ssize_t cell = 0; cell < size; cell++) {
+            rates[a * size + cell] = rate(largest[a][cell], square[a][cell], pace, sizes.log_k);
+            scores[a * size + cell] = rates[a * size + cell] * regret[a][cell];
+        }
+    }
     for (Py_ssize_t z = 0; z < zones; z++) {
-        double rates[2][MAX_EXPERTS], scores[2][MAX_EXPERTS], own[MAX_EXPERTS], best = -INFINITY, sum = 0.0;
+        double best = -INFINITY;
+        for (Py_ssize_t k = 0; k < num; k++)
+            if (is_ready[k]) best = greater(greater(scores[k * zones + z], scores[size + k * zones + z]), best);
+        for (Py_ssize_t cell = z; cell < 2 * size; cell += zones) scores[cell] -= best;
+    }
+    exact_exps(scores, 2 * size); /* of an expert that is not ready whatever it is: its weight is 0 */
+    for (Py_ssize_t cell = 0; cell < size; cell++)
+        own[cell] = (rates[cell] * scores[cell] + rates[size + cell] * scores[size + cell]) * prior[cell];
+    for (Py_ssize_t z = 0; z < zones; z++) {
+        double sum = 0.0, total = 0.0, units = 0.0;
         for (Py_ssize_t k = 0; k < num; k++) {
-            for (int a = 0; a < 2; a++) {
-                if (!is_ready[k]) continue; /* its score is below every other's, its weight 0 */
-                rates[a][k] = rate(largest[a][k * zones + z], square[a][k * zones + z], pace, sizes.log_k);
-                scores[a][k] = rates[a][k] * regret[a][k * zones + z];
-                best = greater(scores[a][k], best);
-            }
+            if (!is_ready[k]) own[k * zones + z] = 0.0;
+            sum = k ? sum + own[k * zones + z] : own[z];
         }
-        for (Py_ssize_t k = 0; k < num; k++) {
-            own[k] = 0.0;
-            if (is_ready[k])
-                own[k] = (rates[0][k] * exact_exp(scores[0][k] - best) + rates[1][k] * exact_exp(scores[1][k] - best)) *
-                         prior[k * zones + z];
-            sum = k ? sum + own[k] : own[k];
-        }
-        double total = 0.0, units = 0.0;
         Py_ssize_t first = 0;
         for (Py_ssize_t k = 0; k < num; k++) {
-            const double weight = own[k] / greater(sum, MIN_SUM);
+            const double weight = own[k * zones + z] / greater(sum, MIN_SUM);
             total += weight;
-            own[k] = rint(weight * WEIGHT_UNITS);
-            units += own[k];
-            if (own[k] > own[first]) first = k;
+            own[k * zones + z] = nearest(weight * WEIGHT_UNITS);
+            units += own[k * zones + z];
+            if (own[k * zones + z] > own[first * zones + z]) first = k;
         }
-        own[first] += total > 0.0 ? WEIGHT_UNITS - units : 0.0;
-        for (Py_ssize_t k = 0; k < num; k++) weights[k * step + z] = own[k] / WEIGHT_UNITS;
+        own[first * zones + z] += total > 0.0 ? WEIGHT_UNITS - units : 0.0;
+        for (Py_ssize_t k = 0; k < num; k++) weights[k * step + z] = own[k * zones + z] / WEIGHT_UNITS;
     }
 }
 
@@ -78,27 +82,29 @@ static void weigh(const double *regret[2], const double *square[2], const double
 static void mix(const double *experts, Py_ssize_t step, const double *weights, Py_ssize_t weight_step,
                 const double *shares, const int *is_ready, double calibration, Sizes sizes, double *fused)
 {
-    double total[MAX_LEVELS] = {0.0};
+    const Py_ssize_t num = sizes.levels;
+    double total[MAX_LEVELS] = {0.0}, at[MAX_LEVELS];
     for (Py_ssize_t k = 0; k < sizes.experts; k++) {
         if (!is_ready[k]) continue; /* it would add nothing */
-        for (Py_ssize_t q = 0; q < sizes.levels; q++) {
-            double at = 0.0;
-            for (Py_ssize_t z = 0; z < sizes.zones; z++) at += weights[k * weight_step + z] * shares[z * sizes.levels + q];
-            total[q] += at * experts[k * step + q];
+        for (Py_ssize_t q = 0; q < num; q++) at[q] = 0.0;
+        for (Py_ssize_t z = 0; z < sizes.zones; z++) {
+            const double weight = weights[k * weight_step + z];
+            for (Py_ssize_t q = 0; q < num; q++) at[q] += weight * shares[z * num + q];
         }
+        for (Py_ssize_t q = 0; q < num; q++) total[q] += at[q] * experts[k * step + q];
     }
-    for (Py_ssize_t q = 1; q < sizes.levels; q++) {
+    for (Py_ssize_t q = 1; q < num; q++) {
         const double value = total[q];
         Py_ssize_t place = q;
         for (; place && total[place - 1] > value; place--) total[place] = total[place - 1];
         total[place] = value;
     }
     const double middle = total[sizes.median];
-    for (Py_ssize_t q = 0; q < sizes.levels; q++) {
+    for (Py_ssize_t q = 0; q < num; q++) {
         double value = middle + calibration * (total[q] - middle);
         value = value < -MAX_LOG_RETURN ? -MAX_LOG_RETURN : value;
         value = value > MAX_LOG_RETURN ? MAX_LOG_RETURN : value;
-        fused[q] = rint(value * TICKS_PER_UNIT) / TICKS_PER_UNIT + 0.0;
+        fused[q] = nearest(value * TICKS_PER_UNIT) / TICKS_PER_UNIT + 0.0;
     }
 }
 

@@ -12,6 +12,8 @@ from libc.stdint cimport int64_t
 cdef extern from "../domain/portable_math.h" nogil:
     double exact_log(double x)
     double exact_exp(double x)
+    double nearest(double x)
+    void exact_exps(double *x, long num)
 
 ctypedef unsigned char flag
 
@@ -395,60 +397,112 @@ def learn_pooled(
 
 # --- the shape of a group's outcomes
 
-def count_outcomes(
+cdef inline double drawn_size(double num, double own, double horizon, double expected, double prior_bars) noexcept nogil:
+    """`PooledShape._size` of one series and horizon."""
+    num = num / horizon
+    return (num * own + prior_bars * expected) / (num + prior_bars)
+
+
+cdef inline double group_size(
+    double size, double num, double first_size, double first_num, double bars, double horizon, double independent,
+    double prior,
+) noexcept nogil:
+    """`PooledShape._group_sizes` of one group and horizon."""
+    bars = bars / horizon * independent
+    return (bars * (size / num) + prior * (first_size / first_num)) / (bars + prior)
+
+
+def learn_shapes(
     const int64_t[::1] index, const int64_t[::1] ages, const int64_t[::1] groups, const double[:, :] outcomes,
-    const double[:, :, ::1] halves, const int64_t[::1] horizons, double[:, :, :, ::1] kept, double[:, :, ::1] sized,
-    double[:, ::1] sizes, double[:, ::1] num, double[:, :, ::1] counts, double[:, ::1] group_sizes,
-    double[:, ::1] group_num, double[:, ::1] group_bars, double[::1] owed_bars, const double[::1] expected,
-    Py_ssize_t group, double num_series, double[:, ::1] seen, double bin_width, const double[::1] size_bars,
-    double prior_bars, double half_life,
+    const double[:, :, ::1] halves, const int64_t[::1] horizons, int64_t[::1] group_of, double[:, :, :, ::1] kept,
+    double[:, :, ::1] sized, double[:, ::1] sizes, double[:, ::1] num, double[:, :, ::1] counts,
+    double[:, ::1] group_sizes, double[:, ::1] group_num, double[:, ::1] group_bars, double[::1] independent,
+    double[::1] owed_bars, double[:, :, ::1] shapes, const double[::1] prior, const double[::1] levels,
+    const double[::1] size_bars, double[::1] scratch, double bin_width, double prior_bars, double half_life,
+    double group_prior, double most_independent, double shape_prior, double skew_prior,
 ):
-    """`PooledShape.learn` of one group, but for what is fitted. `seen` [2 + B, H] is overwritten."""
-    cdef Py_ssize_t i, j, b, row, slot, longest = sized.shape[2], num_bins = counts.shape[2], side = (num_bins - 1) // 2
-    cdef double reach = bin_width * side, signed_size, size, place, gain, spans, keep, bars
-    seen[:, :] = 0.0
-    for i in range(index.shape[0]):
-        if groups[i] != group:
+    """`PooledShape.learn`. `scratch` [H (2 + B) + 2 B + Q] is overwritten."""
+    cdef Py_ssize_t i, j, b, row, slot, group, longest = sized.shape[2], num_bins = counts.shape[2]
+    cdef Py_ssize_t side = (num_bins - 1) // 2, num_horizons = horizons.shape[0], num_of_bars = index.shape[0]
+    cdef double reach = bin_width * side, size, place, gain, keep, bars, num_series, expected
+    cdef double *seen = &scratch[0]
+    cdef double *of_horizon
+    cdef bint is_here
+    for i in range(num_of_bars):
+        group_of[index[i]] = groups[i]
+    for group in range(counts.shape[0]):
+        is_here = False
+        for i in range(num_of_bars):
+            if groups[i] == group:
+                is_here = True
+                break
+        if not is_here:
             continue
-        row = index[i]
-        for j in range(horizons.shape[0]):
-            spans = num[row, j] / <double>horizons[j]
-            slot = slot_before(ages[i], horizons[j], longest)
-            signed_size = outcomes[i, j] / kept[row, j, slot, 1 if outcomes[i, j] > 0.0 else 0]
-            size, place = fabs(signed_size), signed_size / sized[row, j, slot]
-            slot = ages[i] % longest
-            kept[row, j, slot, 0], kept[row, j, slot, 1] = halves[i, j, 0], halves[i, j, 1]
-            sized[row, j, slot] = (spans * sizes[row, j] + prior_bars * expected[j]) / (spans + prior_bars)
-            if isfinite(size) and isfinite(place):
-                gain = 1.0 / least(num[row, j] + 1.0, size_bars[j])
-                size = least(size, reach)
-                seen[2 + side + <Py_ssize_t>rint(clamp(place, reach) / bin_width), j] += 1.0
-                sizes[row, j] += gain * (size - sizes[row, j])
-                num[row, j] = least(num[row, j] + 1.0, size_bars[j])
-                seen[0, j] += size
-                seen[1, j] += 1.0
-    for j in range(horizons.shape[0]):
-        bars = seen[1, j] / num_series
-        keep = exact_exp(-LN2 / half_life * bars)
-        for b in range(num_bins):
-            counts[group, j, b] = keep * counts[group, j, b] + seen[2 + b, j]
-        group_sizes[group, j] = keep * group_sizes[group, j] + seen[0, j]
-        group_num[group, j] = keep * group_num[group, j] + seen[1, j]
-        group_bars[group, j] = keep * group_bars[group, j] + bars
-        if j == 0:
-            owed_bars[group] += bars
+        num_series = 0.0
+        for row in range(group_of.shape[0]):
+            num_series += 1.0 if group_of[row] == group else 0.0
+        independent[group] = least(num_series, most_independent)
+        for j in range(num_horizons):
+            of_horizon = seen + j * (2 + num_bins)
+            for b in range(2 + num_bins):
+                of_horizon[b] = 0.0
+            expected = group_size(
+                group_sizes[group, j], group_num[group, j], group_sizes[group, 0], group_num[group, 0],
+                group_bars[group, j], <double>horizons[j], independent[group], group_prior,
+            )
+            for i in range(num_of_bars):
+                if groups[i] != group:
+                    continue
+                row = index[i]
+                slot = slot_before(ages[i], horizons[j], longest)
+                place = outcomes[i, j] / kept[row, j, slot, 1 if outcomes[i, j] > 0.0 else 0]
+                size, place = fabs(place), place / sized[row, j, slot]
+                slot = ages[i] % longest
+                kept[row, j, slot, 0], kept[row, j, slot, 1] = halves[i, j, 0], halves[i, j, 1]
+                sized[row, j, slot] = drawn_size(num[row, j], sizes[row, j], <double>horizons[j], expected, prior_bars)
+                if isfinite(size) and isfinite(place):
+                    gain = 1.0 / least(num[row, j] + 1.0, size_bars[j])
+                    size = least(size, reach)
+                    of_horizon[2 + side + <Py_ssize_t>rint(clamp(place, reach) / bin_width)] += 1.0
+                    sizes[row, j] += gain * (size - sizes[row, j])
+                    num[row, j] = least(num[row, j] + 1.0, size_bars[j])
+                    of_horizon[0] += size
+                    of_horizon[1] += 1.0
+        for j in range(num_horizons):  # once all are counted: the sizes of long horizons follow the shortest's
+            of_horizon = seen + j * (2 + num_bins)
+            bars = of_horizon[1] / num_series
+            keep = exact_exp(-LN2 / half_life * bars)
+            for b in range(num_bins):
+                counts[group, j, b] = keep * counts[group, j, b] + of_horizon[2 + b]
+            group_sizes[group, j] = keep * group_sizes[group, j] + of_horizon[0]
+            group_num[group, j] = keep * group_num[group, j] + of_horizon[1]
+            group_bars[group, j] = keep * group_bars[group, j] + bars
+            if j == 0:
+                owed_bars[group] += bars
+        if owed_bars[group] < 1.0:
+            continue
+        owed_bars[group] = 0.0
+        for j in range(num_horizons):
+            fit_shape(
+                &counts[group, j, 0], &prior[0], num_bins, &levels[0], levels.shape[0],
+                group_bars[group, j] / <double>horizons[j] * independent[group], shape_prior, skew_prior, bin_width,
+                seen, &shapes[group, j, 0],
+            )
 
 
-def fit_shape(
-    const double[::1] counts, const double[::1] prior, const double[::1] levels, double num, double prior_bars,
-    double skew_prior, double bin_width, double[::1] totals, double[::1] both, double[::1] shape,
-):
-    """`PooledShape._fit` of counts [B]; fills shape [Q]. `totals` [2 B], `both` [Q] are overwritten."""
-    cdef Py_ssize_t b, q, low, high, middle, num_bins = counts.shape[0], num_levels = levels.shape[0]
-    cdef double seen = sum_of(&counts[0], num_bins), total = 0.0, wanted, at
+cdef void fit_shape(
+    const double *counts, const double *prior, Py_ssize_t num_bins, const double *levels, Py_ssize_t num_levels,
+    double num, double prior_bars, double skew_prior, double bin_width, double *scratch, double *shape,
+) noexcept nogil:
+    """`PooledShape._fit` of counts [B] of one horizon; fills shape [Q]. `scratch` [2 B + Q] is overwritten."""
+    cdef Py_ssize_t b, q, low, high, middle
+    cdef double *totals = scratch
+    cdef double *both = scratch + 2 * num_bins
+    cdef double seen = sum_of(counts, num_bins), total = 0.0, wanted, at
     cdef double weight = prior_bars * (seen if seen > 0.0 else 1.0) / most(num, 1.0)
     for b in range(num_bins):
         totals[num_bins + b] = counts[b] + weight * prior[b]
+    for b in range(num_bins):
         total = totals[num_bins + b] if b == 0 else total + totals[num_bins + b]
         totals[b] = total
     for q in range(num_levels):
@@ -468,6 +522,55 @@ def fit_shape(
         at = 0.5 * (both[q] + both[num_levels - 1 - q])
         at = wanted + num / (num + skew_prior) * at
         shape[q] = at if q == 0 else most(shape[q - 1], at)
+
+
+def shapes_of(
+    const int64_t[::1] groups, const double[:, :] num, const double[:, :] own, const int64_t[::1] horizons,
+    const double[:, ::1] group_sizes, const double[:, ::1] group_num, const double[:, ::1] group_bars,
+    const double[::1] independent, const double[:, :, ::1] shapes, double[:, ::1] sizes, double[:, :, ::1] found,
+    double prior_bars, double group_prior,
+):
+    """`PooledShape.of`, into sizes [n, H] and found [n, H, Q]."""
+    cdef Py_ssize_t i, j, q, group
+    cdef double expected
+    for i in range(groups.shape[0]):
+        group = groups[i] if groups[i] > 0 else 0
+        for j in range(horizons.shape[0]):
+            expected = group_size(
+                group_sizes[group, j], group_num[group, j], group_sizes[group, 0], group_num[group, 0],
+                group_bars[group, j], <double>horizons[j], independent[group], group_prior,
+            )
+            sizes[i, j] = drawn_size(num[i, j], own[i, j], <double>horizons[j], expected, prior_bars)
+            for q in range(shapes.shape[2]):
+                found[i, j, q] = shapes[group, j, q]
+
+
+def fit_residuals(
+    const float[:, :, ::1] ranked, const int64_t[:, :] nums, const double[::1] mirrored, const double[::1] half_trust,
+    const double[::1] skew_samples, const double[:, ::1] sizes, const double[:, :, ::1] pooled, Py_ssize_t median,
+    double[::1] both, double[:, :, ::1] shapes,
+):
+    """`ResidualShapes._fit` from ranked residuals [n, H, W]; fills shapes [n, H, Q]. `both` [2 Q] is overwritten."""
+    cdef Py_ssize_t i, j, q, low, num_levels = shapes.shape[2]
+    cdef int64_t last
+    cdef double num, at, below, above, even, skew_trust, trust, middle
+    for i in range(ranked.shape[0]):
+        for j in range(ranked.shape[1]):
+            num = <double>least(<double>nums[i, j], <double>ranked.shape[2])
+            last = <int64_t>most(num - 1.0, 0.0)
+            for q in range(2 * num_levels):
+                at = least(most(num * mirrored[q] - 0.5, 0.0), <double>last)
+                low = <Py_ssize_t>at
+                below = <double>ranked[i, j, low]
+                above = <double>ranked[i, j, low + 1 if low + 1 < last else last]
+                both[q] = below + (at - <double>low) * (above - below) if num > 0.0 else 0.0
+            skew_trust, trust = num / (num + skew_samples[j]), num / (num + half_trust[j])
+            middle = 0.5 * (both[median] + both[num_levels + median])
+            for q in range(num_levels):
+                even = 0.5 * (both[q] + both[num_levels + q])
+                at = 0.5 * (both[q] - both[num_levels + q]) + skew_trust * (even - middle)
+                at = trust * at + (1.0 - trust) * (sizes[i, j] * pooled[i, j, q])
+                shapes[i, j, q] = at if q == 0 else most(shapes[i, j, q - 1], at)
 
 
 # --- what HAR reads
@@ -676,23 +779,97 @@ def scale_market(
             scale[row, j] = coming if ages[i] >= min_bars - 1 else NAN
 
 
+# --- series that return to a level
+
+def read_levels(
+    const int64_t[::1] index, const int64_t[::1] ages, const double[::1] log_price, double[::1] levels,
+    double[::1] distances, const int64_t[::1] does_return, const double[:, ::1] slope, double[:, ::1] coming,
+    double level_gain, double bound,
+):
+    """`MeanReversion.update`."""
+    cdef Py_ssize_t i, j, row
+    for i in range(index.shape[0]):
+        row = index[i]
+        levels[row] += most(1.0 / (<double>ages[i] + 1.0), level_gain) * (log_price[i] - levels[row])
+        distances[row] = clamp(levels[row] - log_price[i], bound)
+        for j in range(slope.shape[1]):
+            coming[row, j] = slope[row, j] * distances[row] if does_return[row] > 0 else 0.0
+
+
+def less_expected(
+    const int64_t[::1] index, const int64_t[::1] ages, const int64_t[::1] horizons, const double[:, :, ::1] expected,
+    const double[:, :] outcomes, double[:, ::1] less,
+):
+    """`MeanReversion.less_expected`, into less [n, H]; whether any move was expected."""
+    cdef Py_ssize_t i, j
+    cdef double move
+    cdef bint is_any = False
+    for i in range(index.shape[0]):
+        for j in range(horizons.shape[0]):
+            move = expected[index[i], slot_before(ages[i], horizons[j], expected.shape[1]), j]
+            is_any = is_any or move != 0.0
+            less[i, j] = outcomes[i, j] - move
+    return is_any
+
+
+def learn_levels(
+    const int64_t[::1] index, const int64_t[::1] ages, const double[:, :] outcomes, const flag[::1] may_return,
+    const int64_t[::1] horizons, double[:, ::1] distances, double[:, :, ::1] expected, double[:, ::1] xx,
+    double[:, ::1] xy, double[:, ::1] yy, double[:, ::1] bars, double[:, ::1] slope, const double[:, ::1] coming,
+    const double[::1] distance, int64_t[::1] does_return, double keep_share, int64_t first_bars, int64_t min_bars,
+    double significant, double refuted, double half_trust,
+):
+    """`MeanReversion.learn`."""
+    cdef Py_ssize_t i, j, row, slot, longest = distances.shape[1]
+    cdef double x, y, keep, at, safe, noise, square, t
+    cdef bint known
+    for i in range(index.shape[0]):
+        row, t = index[i], 0.0
+        for j in range(horizons.shape[0]):
+            x, y = distances[row, slot_before(ages[i], horizons[j], longest)], outcomes[i, j]
+            known = isfinite(x) and isfinite(y) and ages[i] >= horizons[j] + first_bars
+            x, y, keep = (x, y, keep_share) if known else (0.0, 0.0, 1.0)
+            xx[row, j] = keep * xx[row, j] + x * x
+            xy[row, j] = keep * xy[row, j] + x * y
+            yy[row, j] = keep * yy[row, j] + y * y
+            bars[row, j] = keep * bars[row, j] + (1.0 if known else 0.0)
+            safe = most(xx[row, j], 1e-300)
+            at = xy[row, j] / safe
+            noise = most(yy[row, j] - at * xy[row, j], 1e-300) / most(bars[row, j], 1.0)
+            square = at * at * safe / (noise * <double>horizons[j])  # t^2, one independent outcome in h bars
+            slope[row, j] = at * (square / (square + half_trust)) if at > 0.0 else 0.0
+            if j == 0 and at > 0.0:
+                t = sqrt(square)
+        t = 1.0 if t > (refuted if does_return[row] > 0 else significant) else 0.0
+        does_return[row] = 1 if may_return[i] and ages[i] >= min_bars and t > 0.0 else 0
+        slot = ages[i] % longest
+        distances[row, slot] = distance[row]
+        for j in range(horizons.shape[0]):
+            expected[row, slot, j] = coming[row, j]
+
+
 # --- weights
 
 cdef inline double rate_of(double largest, double square, double pace, double log_k, double min_loss) noexcept nogil:
     return pace * least(0.5 / most(largest, min_loss), sqrt(log_k / most(square, min_loss)))
 
 
-cdef inline void step(
-    double *regret, double *square, double *largest, double loss, double keep, double pace, double log_k,
-    double min_loss,
+cdef void step(
+    double *regret, double *square, double *largest, const double *loss, Py_ssize_t num, double keep, double pace,
+    double log_k, double min_loss,
 ) noexcept nogil:
-    """`CrpsAggregation._step` of one weight."""
-    cdef double most_loss = largest[0] * keep, sum_squares = square[0] * keep
-    cdef double scaled = rate_of(most_loss, sum_squares, pace, log_k, min_loss) * loss
-    cdef double peak = most(most_loss, fabs(loss)), surprise = 2.0 * peak if scaled < -0.5 else 0.0
-    regret[0] = regret[0] * keep + 0.5 * (loss * (1.0 - scaled) - surprise)
-    square[0] = sum_squares + loss * loss
-    largest[0] = peak
+    """`CrpsAggregation._step` of so many weights side by side; none of the numbers is NaN."""
+    cdef Py_ssize_t m
+    cdef double far, sum_squares, scaled, peak, first, second, size
+    for m in range(num):
+        far, sum_squares, size = largest[m] * keep, square[m] * keep, fabs(loss[m])
+        first = 0.5 / (far if far > min_loss else min_loss)
+        second = sqrt(log_k / (sum_squares if sum_squares > min_loss else min_loss))
+        scaled = pace * (first if first < second else second) * loss[m]
+        peak = far if far > size else size
+        regret[m] = regret[m] * keep + 0.5 * (loss[m] * (1.0 - scaled) - (2.0 * peak if scaled < -0.5 else 0.0))
+        square[m] = sum_squares + loss[m] * loss[m]
+        largest[m] = peak
 
 
 def learn_weights(
@@ -702,106 +879,121 @@ def learn_weights(
     double[:, :, :, ::1] losses, double[::1] slope, double[::1] terms, const double[::1] paces,
     double keep_share, double log_k, double min_loss,
 ):
-    """`CrpsAggregation.learn` of each series' own; fills losses [n, H, K, Z]. `slope`, `terms` [Q] are overwritten."""
-    cdef Py_ssize_t i, j, k, z, q, a, row, num_levels = levels.shape[0]
-    cdef double width, loss, y, keep
+    """`CrpsAggregation.learn` of each series' own; fills losses [n, H, K, Z]. `slope` [Q], `terms` [2 Q] are
+    overwritten. What is not known changes nothing."""
+    cdef Py_ssize_t i, j, k, z, q, a, row, num_levels = levels.shape[0], num = losses.shape[2] * losses.shape[3]
+    cdef double width, loss, y
+    cdef double *gains = &terms[0] + num_levels
     for i in range(index.shape[0]):
         row = index[i]
         for j in range(known.shape[1]):
+            if not known[i, j]:
+                for k in range(losses.shape[2]):
+                    for z in range(shares.shape[0]):
+                        losses[i, j, k, z] = 0.0
+                continue
             y = outcome[i, j]
             width = most(waited[i, 0, j, num_levels - 1] - waited[i, 0, j, 0], 1e-12)
-            keep = keep_share if known[i, j] else 1.0
             for q in range(num_levels):
                 slope[q] = cells[q] * ((1.0 if y < waited[i, 0, j, q] else 0.0) - levels[q]) / width
             for k in range(losses.shape[2]):
+                for q in range(num_levels):
+                    gains[q] = slope[q] * (waited[i, 0, j, q] - waited[i, 1 + k, j, q])
                 for z in range(shares.shape[0]):
                     for q in range(num_levels):
-                        terms[q] = slope[q] * (waited[i, 0, j, q] - waited[i, 1 + k, j, q]) * shares[z, q]
+                        terms[q] = gains[q] * shares[z, q]
                     loss = sum_of(&terms[0], num_levels)
-                    loss = loss if known[i, j] and isfinite(loss) else 0.0
-                    losses[i, j, k, z] = loss
-                    for a in range(2):
-                        q = 1 + regimes[i, j] if a else 0
-                        step(&regret[row, q, j, k, z], &square[row, q, j, k, z], &largest[row, q, j, k, z], loss, keep,
-                             paces[j], log_k, min_loss)
+                    losses[i, j, k, z] = loss if isfinite(loss) else 0.0
+            for a in range(2):
+                q = 1 + regimes[i, j] if a else 0
+                step(&regret[row, q, j, 0, 0], &square[row, q, j, 0, 0], &largest[row, q, j, 0, 0], &losses[i, j, 0, 0],
+                     num, keep_share, paces[j], log_k, min_loss)
 
 
 def pool_losses(
     Py_ssize_t group, int64_t end_ns, const int64_t[::1] groups, const int64_t[:, :] regimes,
     const flag[:, :] known, const double[:, :, :, ::1] losses, double[:, :, :, :, ::1] regret,
     double[:, :, :, :, ::1] square, double[:, :, :, :, ::1] largest, double[:, :, :, :, ::1] owed,
-    double[:, :, ::1] owed_share, int64_t[::1] ends_ns, const double[::1] paces, double num_series,
-    double half_life, double log_k, double min_loss,
+    double[:, :, ::1] owed_share, int64_t[::1] ends_ns, const double[::1] paces, double[::1] summed,
+    double num_series, double half_life, double log_k, double min_loss,
 ):
-    """`CrpsAggregation._pool` of one group."""
-    cdef Py_ssize_t i, j, k, z, a, num_awake = owed.shape[1]
-    cdef double keep, total
+    """`CrpsAggregation._pool` of one group. `summed` [K Z] is overwritten."""
+    cdef Py_ssize_t i, j, a, m, num_awake = owed.shape[1], num = owed.shape[3] * owed.shape[4]
+    cdef double keep, count
+    cdef double *owed_here
+    cdef const double *loss
     if end_ns > ends_ns[group]:
         for a in range(num_awake):
             for j in range(owed.shape[2]):
                 keep = exact_exp(-LN2 / half_life * owed_share[group, a, j])
-                for k in range(owed.shape[3]):
-                    for z in range(owed.shape[4]):
-                        step(&regret[group, a, j, k, z], &square[group, a, j, k, z], &largest[group, a, j, k, z],
-                             owed[group, a, j, k, z], keep, paces[j], log_k, min_loss)
-                        owed[group, a, j, k, z] = 0.0
+                owed_here = &owed[group, a, j, 0, 0]
+                step(&regret[group, a, j, 0, 0], &square[group, a, j, 0, 0], &largest[group, a, j, 0, 0], owed_here, num,
+                     keep, paces[j], log_k, min_loss)
+                for m in range(num):
+                    owed_here[m] = 0.0
                 owed_share[group, a, j] = 0.0
         ends_ns[group] = end_ns
     for a in range(num_awake):
         for j in range(owed.shape[2]):
-            total = 0.0
+            count = 0.0
+            for m in range(num):
+                summed[m] = 0.0
             for i in range(groups.shape[0]):
                 if groups[i] == group and known[i, j] and (a == 0 or regimes[i, j] == a - 1):
-                    total += 1.0
-            owed_share[group, a, j] += total / num_series
-            if total == 0.0:
+                    count += 1.0
+                    loss = &losses[i, j, 0, 0]
+                    for m in range(num):
+                        summed[m] += loss[m]
+            owed_share[group, a, j] += count / num_series
+            if count == 0.0:
                 continue  # nothing is added
-            for k in range(owed.shape[3]):
-                for z in range(owed.shape[4]):
-                    total = 0.0
-                    for i in range(groups.shape[0]):
-                        if groups[i] == group and known[i, j] and (a == 0 or regimes[i, j] == a - 1):
-                            total += losses[i, j, k, z]
-                    owed[group, a, j, k, z] += total / num_series
+            owed_here = &owed[group, a, j, 0, 0]
+            for m in range(num):
+                owed_here[m] += summed[m] / num_series
 
 
 def fill_priors(
     const double[:, :, :, :, ::1] regret, const double[:, :, :, :, ::1] square, const double[:, :, :, :, ::1] largest,
     const double[:, :, ::1] starts, const double[::1] powers, double[:, :, :, :, ::1] priors, const double[::1] paces,
-    double log_k, double min_loss, double min_prior,
+    double[:, ::1] scratch, double log_k, double min_loss, double min_prior,
 ):
-    """`CrpsAggregation._priors`, into priors [P, R, H, K, Z]."""
-    cdef Py_ssize_t g, r, j, k, z, num = priors.shape[3]
-    cdef double best, total, first, second, start
+    """`CrpsAggregation._priors`, into priors [P, R, H, K, Z]. `scratch` [5, 1 + R, K] is overwritten."""
+    cdef Py_ssize_t g, r, j, k, z, num = priors.shape[3], num_awake = regret.shape[1]
+    cdef double best, total
+    cdef double *start = &scratch[0, 0]
+    cdef double *rates = &scratch[1, 0]
+    cdef double *scores = &scratch[2, 0]
+    cdef double *both = &scratch[3, 0]
     for g in range(priors.shape[0]):
         if powers[g] < 0.0:
             continue  # no series is of this pool
-        for r in range(priors.shape[1]):
-            for j in range(priors.shape[2]):
-                for z in range(priors.shape[4]):
+        for j in range(priors.shape[2]):
+            for k in range(num):
+                start[k] = exact_exp((1.0 - powers[g]) * exact_log(starts[g % starts.shape[0], j, k]))
+            for z in range(priors.shape[4]):
+                for r in range(num_awake):
+                    for k in range(num):
+                        rates[r * num + k] = rate_of(
+                            largest[g, r, j, k, z], square[g, r, j, k, z], paces[j], log_k, min_loss
+                        )
+                        scores[r * num + k] = rates[r * num + k] * regret[g, r, j, k, z]
+                for r in range(num_awake - 1):
                     best, total = -INFINITY, 0.0
                     for k in range(num):
-                        first = rate_of(largest[g, 0, j, k, z], square[g, 0, j, k, z], paces[j], log_k, min_loss)
-                        second = rate_of(
-                            largest[g, 1 + r, j, k, z], square[g, 1 + r, j, k, z], paces[j], log_k, min_loss
-                        )
-                        first, second = first * regret[g, 0, j, k, z], second * regret[g, 1 + r, j, k, z]
-                        best = most(most(first, second), best)
+                        best = most(most(scores[k], scores[(1 + r) * num + k]), best)
                     for k in range(num):
-                        first = rate_of(largest[g, 0, j, k, z], square[g, 0, j, k, z], paces[j], log_k, min_loss)
-                        second = rate_of(
-                            largest[g, 1 + r, j, k, z], square[g, 1 + r, j, k, z], paces[j], log_k, min_loss
-                        )
-                        start = starts[g % starts.shape[0], j, k]
-                        priors[g, r, j, k, z] = start * (
-                            first * exact_exp(first * regret[g, 0, j, k, z] - best)
-                            + second * exact_exp(second * regret[g, 1 + r, j, k, z] - best)
-                        )
-                        total += priors[g, r, j, k, z]
+                        both[k], both[num + k] = scores[k] - best, scores[(1 + r) * num + k] - best
+                    exact_exps(both, 2 * num)
                     for k in range(num):
-                        first = most(priors[g, r, j, k, z] / most(total, 1e-300), min_prior)
-                        second = exact_exp((1.0 - powers[g]) * exact_log(starts[g % starts.shape[0], j, k]))
-                        priors[g, r, j, k, z] = second * exact_exp(powers[g] * exact_log(first))
+                        both[k] = starts[g % starts.shape[0], j, k] * (
+                            rates[k] * both[k] + rates[(1 + r) * num + k] * both[num + k]
+                        )
+                        total += both[k]
+                    for k in range(num):
+                        both[k] = powers[g] * exact_log(most(both[k] / most(total, 1e-300), min_prior))
+                    exact_exps(both, num)
+                    for k in range(num):
+                        priors[g, r, j, k, z] = start[k] * both[k]
 
 
 def stack_on_grid(list quantiles, double[:, :, :, ::1] stacked, double largest, double ticks):
@@ -813,7 +1005,7 @@ def stack_on_grid(list quantiles, double[:, :, :, ::1] stacked, double largest, 
         for i in range(stacked.shape[0]):
             for j in range(stacked.shape[2]):
                 for q in range(stacked.shape[3]):
-                    stacked[i, k, j, q] = rint(clamp(of_expert[i, j, q], largest) * ticks) / ticks + 0.0
+                    stacked[i, k, j, q] = nearest(clamp(of_expert[i, j, q], largest) * ticks) / ticks + 0.0
 
 
 # --- calibration and scores

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.panel import BarBatch, Rows
 
@@ -53,6 +54,17 @@ class MeanReversion:
     def update(self, bars: BarBatch, log_price: Array) -> None:
         """Take in the log prices [n] at the end of these bars."""
         columns, rows = self._columns, bars.rows
+        if compiled.core is not None:
+            names = ("level", "distance", "does_return", "slope", "coming")
+            compiled.core.read_levels(
+                bars.index,
+                bars.age,
+                log_price,
+                *(columns[name] for name in names),
+                _LEVEL_GAIN,
+                _MAX_DISTANCE,
+            )
+            return
         level = columns["level"][rows]
         level = level + np.maximum(1.0 / (bars.age + 1.0), _LEVEL_GAIN) * (log_price - level)
         distance = np.minimum(np.maximum(level - log_price, -_MAX_DISTANCE), _MAX_DISTANCE)
@@ -62,6 +74,12 @@ class MeanReversion:
 
     def less_expected(self, bars: BarBatch) -> BarBatch:
         """The bars, their outcomes less the moves that were expected; before `learn`."""
+        if compiled.core is not None:
+            less = np.empty(bars.outcomes.shape)
+            is_any = compiled.core.less_expected(
+                bars.index, bars.age, self._horizons, self._columns["expected"], bars.outcomes, less
+            )
+            return replace(bars, outcomes=less) if is_any else bars
         slots, across = (bars.age[:, None] - self._horizons) % self._longest, np.arange(len(self._horizons))
         expected = self._columns["expected"][bars.index[:, None], slots, across]
         return replace(bars, outcomes=bars.outcomes - expected) if expected.any() else bars
@@ -70,6 +88,25 @@ class MeanReversion:
         """Learn from the outcomes of the same bars, as they were; follows each `update`. Of rows [n] that may not
         return no move is expected."""
         columns, rows, at = self._columns, bars.rows, bars.index[:, None]
+        if compiled.core is not None:
+            names = (
+                "distances",
+                "expected",
+                "xx",
+                "xy",
+                "yy",
+                "bars",
+                "slope",
+                "coming",
+                "distance",
+                "does_return",
+            )
+            compiled.core.learn_levels(
+                bars.index, bars.age, bars.outcomes, may_return.view(np.uint8), self._horizons,
+                *(columns[name] for name in names), _KEEP, _FIRST_BARS, _MIN_BARS, _SIGNIFICANT, _REFUTED,
+                _HALF_TRUST_SQUARE,
+            )  # fmt: skip
+            return
         slots = (bars.age[:, None] - self._horizons) % self._longest
         x = columns["distances"][at, slots]
         known = (

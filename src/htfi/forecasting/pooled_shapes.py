@@ -96,43 +96,47 @@ class PooledShape:
         self._groups.declare("bars", np.zeros(num))
         self._groups.declare("independent", 1.0)  # series that the group is worth
         self._groups.declare("owed_bars", 0.0)
-        self._sizes: Array | None = None  # of the groups, until the next count
         self._prior = _prior_counts()
         blank = np.broadcast_to(_count_quantiles(self._prior, self._levels), (num, len(self._levels)))
         self._groups.declare("shape", 0.5 * (blank - blank[:, ::-1]))
+        self._scratch = np.empty((2 + num) * (2 + len(self._prior)) + len(self._levels))
 
     def grow(self, num_series: int) -> None:
         self._series.grow(num_series)
 
     def of(self, rows: Rows, groups: NDArray[np.int64]) -> tuple[Array, Array]:
         """Sizes [n, H] and shapes [n, H, Q] of these rows."""
+        series, columns = self._series, self._groups
+        columns.grow(int(groups.max(initial=0)) + 1)
+        if compiled.core is not None:
+            num, shape = series["num"][rows], columns["shape"]
+            sizes, shapes = np.empty(num.shape), np.empty((len(num), *shape.shape[1:]))
+            compiled.core.shapes_of(
+                groups, num, series["size"][rows], self._horizons, columns["sizes"], columns["num"], columns["bars"],
+                columns["independent"], shape, sizes, shapes, _SIZE_PRIOR_BARS, _GROUP_SIZE_PRIOR,
+            )  # fmt: skip
+            return sizes, shapes
         groups = np.maximum(groups, 0)
-        self._groups.grow(int(groups.max(initial=0)) + 1)
-        return self._size(rows, groups, self._group_sizes()), self._groups["shape"][groups]
+        return self._size(rows, groups, self._group_sizes()), columns["shape"][groups]
 
     def learn(self, bars: BarBatch, halves: Array) -> None:
         """Count the outcomes that came with these bars, then keep the scales [n, H, 2] forecast from them."""
         series, groups = self._series, self._groups
         groups.grow(int(bars.group.max()) + 1)
+        if compiled.core is not None:
+            compiled.core.learn_shapes(
+                bars.index, bars.age, bars.group, bars.outcomes, halves, self._horizons,
+                *(series[name] for name in ("group", "halves", "sized", "size", "num")),
+                *(groups[name] for name in ("counts", "sizes", "num", "bars", "independent", "owed_bars", "shape")),
+                self._prior, self._levels, self._size_bars, self._scratch, _BIN, _SIZE_PRIOR_BARS,
+                _SHAPE_HALF_LIFE_BARS, _GROUP_SIZE_PRIOR, _MAX_INDEPENDENT, _SHAPE_PRIOR, _SKEW_PRIOR,
+            )  # fmt: skip
+            return
         series["group"][bars.rows] = bars.group
         num_series = {group: int((series["group"] == group).sum()) for group in distinct(bars.group)}
         for group, num in num_series.items():
-            independent = min(float(num), _MAX_INDEPENDENT)
-            if groups["independent"][group] != independent:
-                groups["independent"][group], self._sizes = independent, None
-        expected = self._group_sizes()
-        if compiled.core is not None:
-            seen = np.empty((2 + groups["counts"].shape[2], len(self._horizons)))
-            for group, num in num_series.items():
-                compiled.core.count_outcomes(
-                    bars.index, bars.age, bars.group, bars.outcomes, halves, self._horizons, series["halves"],
-                    series["sized"], series["size"], series["num"], groups["counts"], groups["sizes"], groups["num"],
-                    groups["bars"], groups["owed_bars"], expected[group], group, num, seen, _BIN, self._size_bars,
-                    _SIZE_PRIOR_BARS, _SHAPE_HALF_LIFE_BARS,
-                )  # fmt: skip
-        else:
-            self._count_bars(bars, halves, num_series, expected)
-        self._sizes = None
+            groups["independent"][group] = min(float(num), _MAX_INDEPENDENT)
+        self._count_bars(bars, halves, num_series, self._group_sizes())
         for group in num_series:
             if groups["owed_bars"][group] >= 1.0:
                 groups["owed_bars"][group] = 0.0
@@ -180,12 +184,6 @@ class PooledShape:
         independent = groups["bars"][group] / self._horizons * groups["independent"][group]
         for j, num in enumerate(independent.tolist()):
             counts = groups["counts"][group, j]
-            if compiled.core is not None:
-                compiled.core.fit_shape(
-                    counts, self._prior, self._levels, num, _SHAPE_PRIOR, _SKEW_PRIOR, _BIN,
-                    np.empty(2 * len(counts)), np.empty(len(self._levels)), groups["shape"][group, j],
-                )  # fmt: skip
-                continue
             seen = counts.sum()  # none of a long horizon yet, of a short one some: then the prior alone
             weight = _SHAPE_PRIOR * (seen if seen > 0.0 else 1.0) / max(num, 1.0)
             both = _count_quantiles(counts + weight * self._prior, self._levels)
@@ -202,11 +200,9 @@ class PooledShape:
     def _group_sizes(self) -> Array:
         """The size of each group [G, H], drawn to that at the shortest horizon while independent outcomes are few."""
         groups = self._groups
-        if self._sizes is None or len(self._sizes) != len(groups["num"]):
-            raw = groups["sizes"] / groups["num"]
-            num = groups["bars"] / self._horizons * groups["independent"][:, None]
-            self._sizes = (num * raw + _GROUP_SIZE_PRIOR * raw[:, :1]) / (num + _GROUP_SIZE_PRIOR)
-        return self._sizes
+        raw = groups["sizes"] / groups["num"]
+        num = groups["bars"] / self._horizons * groups["independent"][:, None]
+        return (num * raw + _GROUP_SIZE_PRIOR * raw[:, :1]) / (num + _GROUP_SIZE_PRIOR)
 
     def state(self) -> dict[str, Any]:
         return {"series": self._series.state(), "groups": self._groups.state()}
@@ -214,7 +210,6 @@ class PooledShape:
     def restore(self, state: dict[str, Any]) -> None:
         self._series.restore(state["series"])
         self._groups.restore(state["groups"])
-        self._sizes = None
 
 
 def _prior_counts() -> Array:

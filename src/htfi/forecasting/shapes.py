@@ -113,6 +113,14 @@ class ResidualShapes:
         is kept as far as it is trusted.
         """
         ranked = np.sort(self._columns["window"][rows], axis=2)  # unknown ones are NaN and come last
+        size, pooled = self._pooled.of(rows, groups)
+        if compiled.core is not None:
+            shape = np.empty(pooled.shape)
+            compiled.core.fit_residuals(
+                ranked, self._columns["num"][rows], self._mirrored, self._half_trust, self._skew_samples, size, pooled,
+                self._median, np.empty(len(self._mirrored)), shape,
+            )  # fmt: skip
+            return shape
         num = np.minimum(self._columns["num"][rows], self._width)[:, :, None]
         both = _empirical_quantiles(ranked, num, self._mirrored)
         upper, lower = both[:, :, : len(self._levels)], both[:, :, len(self._levels) :]
@@ -120,7 +128,6 @@ class ResidualShapes:
         skew_trust = num / (num + self._skew_samples[:, None])
         empirical = 0.5 * (upper - lower) + skew_trust * (even - even[:, :, self._median, None])
         trust = num / (num + self._half_trust[:, None])
-        size, pooled = self._pooled.of(rows, groups)
         shape = trust * empirical + (1.0 - trust) * (size[:, :, None] * pooled)
         return np.maximum.accumulate(shape, axis=2)  # rounding alone could cross them
 

@@ -305,9 +305,12 @@ class DecisionLoop:
         deeper: list[PendingAmendment] = []
         for one in contexts:
             if not is_numeric(one):
-                pending = self.late.expect(first + one.row, one.request, decided[one.row].decision)
+                decision = decided[one.row].decision
+                pending = self.late.expect(first + one.row, one.request, decision)
                 if pending is not None:
                     deeper.append(pending)
+                if pending is not None or decision.awaits_amendment:
+                    self.telemetry.awaits(decision)
         if deeper:
             self.recorder.commit(now=True)
             self._amend(self.late.read_deeper(deeper))
@@ -351,8 +354,10 @@ class DecisionLoop:
 
     def _amend(self, late_views: Iterable[LateView]) -> None:
         for late in late_views:
+            self.telemetry.amending()
             for amendment, is_newest in self.late.amendments(late):
                 decided = DecidedSeries.of(self._observe_amendment(amendment))
+                self.telemetry.amended(decided.decision)
                 self.recorder.record(decided)
                 if is_newest:
                     self._note_width(decided)

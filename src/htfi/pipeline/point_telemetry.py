@@ -4,19 +4,20 @@
 ids of traces stand in spans, in frames of the link and in the log, never in an entry.
 """
 
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
-from htfi.domain.decision import PolicyOutcome
+from htfi.domain.decision import Decision, PolicyOutcome
 from htfi.domain.news import ScreenedItem, Screening
 from htfi.domain.plan import Rung
 from htfi.pipeline.view_cache import ReadingTelemetry
 from htfi.telemetry import catalogue
 from htfi.telemetry.logs import NO_LOG, EventLog, LogEvent, LogLevel
 from htfi.telemetry.metrics import OTHER, BoundedLabel, MetricsRegistry
-from htfi.telemetry.spans import EndedSpan, SpanContext, Tracer
+from htfi.telemetry.spans import AttributeValue, EndedSpan, SpanContext, StepSpans, Tracer
 
 if TYPE_CHECKING:  # the recorder imports this module
     from htfi.pipeline.decided import DecidedSeries
@@ -26,6 +27,8 @@ if TYPE_CHECKING:  # the recorder imports this module
 MAX_NAMED_SERIES = 100  # with a count of their own
 MAX_COVERED_SERIES = 32  # of a point, whose next close is compared with the band
 MAX_NAMED_DECISIONS = 8  # in a span or a line of the log
+MAX_STEP_SPANS = 500  # of a point, within its steps
+MAX_AWAITED = 1_000  # decisions of sampled points, whose amendments are traced
 _NS = 1e-9
 
 
@@ -42,7 +45,7 @@ class Stage(StrEnum):
     RELEASE = "release"
 
 
-class PointTelemetry(ReadingTelemetry):
+class PointTelemetry(ReadingTelemetry, StepSpans):
     """Is told what happens and does nothing."""
 
     def begin(self) -> None:
@@ -71,6 +74,15 @@ class PointTelemetry(ReadingTelemetry):
     def released(self, group: Sequence[tuple[bytes, "DecidedSeries"]]) -> None:
         """Each entry of a group with its decision: they have been released, or withheld."""
 
+    def awaits(self, decision: Decision) -> None:
+        """A decision of the point that ended last has been released, and a better view of it may come."""
+
+    def amending(self) -> None:
+        """A view has come late, or a decision is read again in depth."""
+
+    def amended(self, amendment: Decision) -> None:
+        """It has made an amendment, which goes to the ledger with its group."""
+
     def screened(self, item: ScreenedItem) -> None:
         """A news item has been screened."""
 
@@ -83,6 +95,11 @@ class _EndedStage(NamedTuple):
     span_id: int
     start_ns: int
     end_ns: int
+
+
+class _Amendment(NamedTuple):
+    trace: SpanContext  # of the point that it amends
+    start_ns: int
 
 
 class MeasuredPoints(PointTelemetry):
@@ -113,6 +130,11 @@ class MeasuredPoints(PointTelemetry):
         self._stages: list[_EndedStage] = []
         self._is_open = False
         self._span_id = 0
+        self._num_step_spans = 0
+        self._ended: SpanContext | None = None  # the sampled point that ended last
+        self._awaited: OrderedDict[str, SpanContext] = OrderedDict()  # by id of the first decision
+        self._amended: dict[str, _Amendment] = {}  # recorded, and not released yet
+        self._amending_ns = 0
         self._began_ns = self._last_ns = self._append_ns = self._reading_ns = 0
 
     @property
@@ -125,9 +147,30 @@ class MeasuredPoints(PointTelemetry):
             self._span_id = self._tracer.new_span_id()
         return trace._replace(span_id=self._span_id).traceparent
 
+    @property
+    def is_traced(self) -> bool:
+        return self._is_open and self._trace is not None and self._num_step_spans < MAX_STEP_SPANS
+
+    def add(
+        self,
+        name: str,
+        lasted_s: float,
+        ended_s_ago: float = 0.0,
+        attributes: Mapping[str, AttributeValue] = {},
+    ) -> None:
+        if not self.is_traced or self._trace is None or self._tracer is None:
+            return
+        self._num_step_spans += 1
+        if not self._span_id:
+            self._span_id = self._tracer.new_span_id()
+        end_ns = max(self._clock() - round(ended_s_ago / _NS), self._last_ns)
+        start_ns = max(end_ns - round(lasted_s / _NS), self._last_ns)
+        child = self._tracer.child(self._trace)
+        self._tracer.end(EndedSpan(name, child, self._span_id, start_ns, end_ns, attributes))
+
     def begin(self) -> None:
-        self._trace = None
-        self._span_id = 0
+        self._trace = self._ended = None
+        self._span_id = self._num_step_spans = 0
         if self._tracer is not None:
             trace = self._tracer.new_trace()
             if trace.is_sampled:
@@ -159,8 +202,40 @@ class MeasuredPoints(PointTelemetry):
         now_ns = self._last_ns if self._is_open else self._clock()
         self._append_seconds.observe((now_ns - self._append_ns) * _NS)
 
+    def awaits(self, decision: Decision) -> None:
+        if self._ended is not None:
+            self._awaited[decision.id] = self._ended
+            if len(self._awaited) > MAX_AWAITED:
+                self._awaited.popitem(last=False)
+
+    def amending(self) -> None:
+        if self._awaited:
+            self._amending_ns = self._clock()
+
+    def amended(self, amendment: Decision) -> None:
+        trace = self._awaited.pop(amendment.amends, None)
+        if trace is not None:
+            self._amended[amendment.id] = _Amendment(trace, self._amending_ns)
+
+    def _end_amendments(self, group: Sequence[tuple[bytes, "DecidedSeries"]]) -> None:
+        """Those of a group have been released: each is a span of the trace of the point that it amends."""
+        for _, one in group:
+            found = self._amended.pop(one.decision.id, None)
+            if found is None or self._tracer is None:
+                continue
+            trace, start_ns = found
+            figures: dict[str, AttributeValue] = {
+                "htfi.decision_ids": (one.decision.id,),
+                "htfi.amends": one.decision.amends,
+                "htfi.outcome": one.verdict.outcome.value,
+            }
+            child = self._tracer.child(trace)
+            self._tracer.end(EndedSpan("amend", child, trace.span_id, start_ns, self._clock(), figures))
+
     def released(self, group: Sequence[tuple[bytes, "DecidedSeries"]]) -> None:
         self.mark(Stage.RELEASE)
+        if self._amended:
+            self._end_amendments(group)
         outcomes = [one.verdict.outcome for _, one in group]
         for outcome in set(outcomes):
             self._outcomes.add(outcomes.count(outcome), outcome)
@@ -250,7 +325,7 @@ class MeasuredPoints(PointTelemetry):
         tracer = self._tracer
         assert tracer is not None
         names = tuple(one.decision.id for one in decided[:MAX_NAMED_DECISIONS])
-        self._trace = None
+        self._trace, self._ended = None, trace
         for stage, span_id, start_ns, end_ns in self._stages:
             tracer.end(
                 EndedSpan(stage.value, trace._replace(span_id=span_id), trace.span_id, start_ns, end_ns)

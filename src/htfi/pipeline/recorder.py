@@ -25,7 +25,14 @@ from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.governed import RunGovernance, subject_of
 from htfi.pipeline.point_telemetry import NO_TELEMETRY, PointTelemetry
 from htfi.pipeline.ports import DecisionLedger, DecisionSink
-from htfi.pipeline.record.entry import decode_entry, encode_worded, is_entry_of, is_json, try_decode_entry
+from htfi.pipeline.record.entry import (
+    VERSION,
+    decode_entry,
+    encode_as,
+    entry_version,
+    is_entry_of,
+    try_decode_entry,
+)
 
 Subscriber = Callable[[Receipt, DecidedSeries], None]
 """Gets each decision that is not withheld, with its receipt, as soon as it is durable: its forecast at once, the
@@ -132,7 +139,9 @@ def unmerged_view(decision: Decision) -> NewsView | None:
 
 def _holds(entry: bytes, decided: DecidedSeries) -> bool:
     """Whether an entry of any version holds this decision."""
-    return is_entry_of(entry, decided.decision) if is_json(entry) else entry == decided.entry
+    if entry_version(entry) == VERSION:
+        return entry == decided.entry
+    return is_entry_of(entry, decided.decision)
 
 
 _PendingEntry = tuple[bytes, DecidedSeries]  # the entry of a decision of the open group
@@ -158,7 +167,7 @@ class DecisionRecorder:
         is_recorded: bool = True,
         telemetry: PointTelemetry = NO_TELEMETRY,
     ) -> None:
-        """A ledger that ends with entries as JSON goes on with JSON; else new entries are of version 2."""
+        """A ledger goes on in the version of its last entry; those of a new one are of the newest."""
         self.ledger = ledger
         self.sink = sink
         self.watcher = watcher
@@ -167,7 +176,7 @@ class DecisionRecorder:
         self._governance = governance
         self.subscribes_again = False  # whether the subscriber also gets decisions that are made again
         self._is_recorded = is_recorded  # else entries are empty, and the ledger discards them
-        self._is_json = is_json(ledger.entry(ledger.size - 1)) if ledger.size else False
+        self._version = entry_version(ledger.entry(ledger.size - 1)) if ledger.size else VERSION
         self.cursor = LedgerCursor(ledger)
         self.num_decided = 0
         self.num_withheld = 0
@@ -329,7 +338,9 @@ class DecisionRecorder:
     def _entries_of(self, decided: Sequence[DecidedSeries]) -> list[bytes]:
         if not self._is_recorded:
             return [b""] * len(decided)
-        return [encode_worded(one.decision) if self._is_json else one.entry for one in decided]
+        if self._version == VERSION:
+            return [one.entry for one in decided]
+        return [encode_as(one.decision, self._version) for one in decided]
 
     def state(self) -> dict[str, Any]:
         counts = {"decided": self.num_decided, "withheld": self.num_withheld, "amended": self.num_amended}

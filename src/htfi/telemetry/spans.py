@@ -61,6 +61,27 @@ def parse_traceparent(text: str) -> SpanContext | None:
     return SpanContext(trace_id, span_id, bool(int(found[4], 16) & _SAMPLED))
 
 
+class StepSpans:
+    """Takes spans of what a step in hand is made of, such as drafting within a reading; does nothing."""
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether the step in hand is in a sampled trace: where it is not, nobody need measure."""
+        return False
+
+    def add(
+        self,
+        name: str,
+        lasted_s: float,
+        ended_s_ago: float = 0.0,
+        attributes: Mapping[str, AttributeValue] = {},
+    ) -> None:
+        """A part that lasted so long has ended, just now or so long ago."""
+
+
+NO_SPANS = StepSpans()
+
+
 class Tracer:
     """Makes contexts and hands ended spans on. `bits(n)` gives n random bits, `ratio` 0–1 of new traces is sampled."""
 

@@ -214,7 +214,13 @@ def open_run(
             readers = {Rung.TEMPLATE: TemplateReader(settings.narrative)}
         else:
             readers = open_readers(
-                settings.models, settings.narrative, settings.decoding, cache, digest_file, mark_key
+                settings.models,
+                settings.narrative,
+                settings.decoding,
+                cache,
+                digest_file,
+                mark_key,
+                telemetry,
             )
             for reader in readers.values():
                 if isinstance(reader, Closable):

@@ -21,6 +21,7 @@ from htfi.governance.ledger.merkle import leaf_hash
 from htfi.governance.ledger.tombstones import parse_tombstone
 from htfi.pipeline.record.decoded_once import Decode, decode_each
 from htfi.pipeline.record.entry import encode_entry
+from htfi.pipeline.record.words import WORDS
 
 _MAX_NAMED = 1_000  # of a kind; more are counted only
 _MAX_LISTED = 5
@@ -196,7 +197,8 @@ def check_journal(
         with suppress(
             msgspec.DecodeError, UnicodeDecodeError
         ):  # of a version that this program does not know
-            forms.append(encode_entry(decode_decision(told)))
+            decision = decode_decision(told)
+            forms += [encode_entry(decision, version) for version in WORDS]
         last = entries.at(entries.size - 1) if entries.size else b""
         heads = [_LINE_HEAD % leaf_hash(form).hex().encode() for form in forms]
         return any(head in line[: len(head) + 32] for head in heads) and last not in forms

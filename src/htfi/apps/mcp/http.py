@@ -16,6 +16,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 
 from htfi.apps.mcp.access import CallableVerifier, Identify
+from htfi.apps.mcp.resumption import RETRY_MS, EventsOfSessions, ResumableSessions
 from htfi.apps.mcp.server import RecordServer
 from htfi.domain.errors import InvalidInput
 from htfi.library.serving.callers import Scope
@@ -79,14 +80,19 @@ def over_http_at(
     is_stateless: bool = False,
 ) -> Starlette:
     """A server that is asked by these host names, with and without a port, and by these URLs."""
-    return server.streamable_http_app(
+    app = server.streamable_http_app(
         streamable_http_path=PATH,
         stateless_http=is_stateless,
+        event_store=None if is_stateless else EventsOfSessions(),
+        retry_interval=None if is_stateless else RETRY_MS,
         transport_security=_security(names, public_urls),
         max_request_body_size=MAX_BODY_BYTES,
         session_idle_timeout=None if is_stateless else _IDLE_S,
         max_sessions=_MAX_SESSIONS,
     )
+    if not is_stateless:
+        app.add_middleware(ResumableSessions, max_sessions=_MAX_SESSIONS)
+    return app
 
 
 def serve_http(run: ReadableRun, access: HttpAccess, listening: socket.socket) -> None:

@@ -71,6 +71,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._num_head_bytes, self._is_in_head = 0, True
 
     def on_headers_complete(self) -> None:
+        if not self.url.startswith(b"/"):
+            self._check_target()
         self._is_in_head, self._is_in_body = False, True
         self._num_unread_bytes = 0
         self._stop_timer()
@@ -111,6 +113,16 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def handle_websocket_upgrade(self) -> None:
         self._is_in_head = self._is_in_body = False
         super().handle_websocket_upgrade()
+
+    def _check_target(self) -> None:
+        """That a target with a host of its own names that of the Host field: a proxy may go by the one, and checks of
+        names by the other. Raises: ValueError, which the parser answers with 400.
+        """
+        _, _, rest = self.url.partition(b"://")
+        authority = rest.partition(b"/")[0].partition(b"?")[0]
+        hosts = [value for name, value in self.headers if name == b"host"]
+        if self.url != b"*" and hosts != [authority]:
+            raise ValueError("the target names another host")
 
     def _start_timer(self) -> None:
         self._timer = self.loop.call_later(MAX_WAIT_S, self._end)

@@ -11,7 +11,7 @@ from htfi.apps.service.problems import NotFound
 from htfi.apps.service.schema import gives, gives_act, takes
 from htfi.apps.service.served_run import run_of
 from htfi.apps.service.tags import tagged_response
-from htfi.client.news_bodies import NewsPage, NewsReceipt, NewsSubmission
+from htfi.client.news_bodies import NewsPage, NewsReceipt, NewsSubmission, ReadNewsBody
 from htfi.domain.errors import InvalidInput
 from htfi.wiring.request_token import RequestToken
 from htfi.wiring.service.submitted_news import PostedItemBody
@@ -23,7 +23,7 @@ readers = APIRouter(dependencies=[Depends(needs(Scope.READ))])
 router = APIRouter(dependencies=[Depends(needs(Scope.NEWS))])
 
 
-SHAPES = (NewsSubmission, NewsReceipt, NewsPage, PostedItemBody)
+SHAPES = (NewsSubmission, NewsReceipt, NewsPage, PostedItemBody, ReadNewsBody)
 
 
 @router.post(

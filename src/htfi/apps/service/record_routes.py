@@ -18,8 +18,11 @@ from htfi.client.bodies import (
     SeriesBody,
     SeriesPage,
 )
+from htfi.client.news_bodies import ReadNewsBody
+from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput, NotFound
 from htfi.library.serving.callers import Scope
+from htfi.library.serving.read_news import read_news_of
 from htfi.library.serving.representations import explanation_of, forecast_of
 from htfi.wiring.service.live_record import LiveRecord
 from htfi.wiring.service.record import RecordedLine
@@ -138,12 +141,22 @@ async def decision(request: Request, index: int) -> Response:
 async def explanation(request: Request, index: int) -> Response:
     """ExplanationSection by section, as `htfi ledger explain` prints it."""
     record = record_of(request)
-    one = await _line(record, index)
-    if one.decision is None:
-        raise InvalidInput(f"entry {index} is not released: its reasons are in GET /v1/decisions/{index}")
+    await _released(record, index)
     return json_response(
         ExplanationBody(index, await record.ask(lambda reader: explanation_of(reader, index)))
     )
+
+
+@router.get(
+    "/decisions/{index}/news",
+    summary="The news of a decision, with the words that counted",
+    responses=gives(ReadNewsBody),
+)
+async def decision_news(request: Request, index: int) -> Response:
+    """Headlines that its entry holds, untrusted text as data; places are in Unicode code points."""
+    one = await _released(record_of(request), index)
+    headers = {"ETag": f'"{index}"', "Cache-Control": "private, max-age=3600"}
+    return json_response(read_news_of(one, index), headers)
 
 
 @router.get("/decisions/{index}/proof", summary="That a decision is in the ledger", responses=gives(None))
@@ -153,6 +166,13 @@ async def proof(
     """An inclusion proof for the newest checkpoint, or that of `size`: what `htfi ledger prove` writes."""
     found = await record_of(request).ask(lambda reader: reader.inclusion_proof(index, size))
     return Response(found, media_type=JSON)
+
+
+async def _released(record: LiveRecord, index: int) -> Decision:
+    one = await _line(record, index)
+    if one.decision is None:
+        raise InvalidInput(f"entry {index} is not released: its reasons are in GET /v1/decisions/{index}")
+    return one.decision
 
 
 async def _line(record: LiveRecord, index: int) -> RecordedLine:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.new_york import to_local_ns, to_utc_ns
+from htfi.domain.new_york import clock_between, to_local_ns, to_utc_ns
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.forecasting.columns import SeriesColumns
+from htfi.forecasting.known_variance import compiled
 
 Instants = NDArray[np.int64]
 Places = NDArray[np.int64]
@@ -19,6 +20,7 @@ Places = NDArray[np.int64]
 SLOT_NS = 1800 * NS_PER_S
 DAY_SLOTS = NS_PER_DAY // SLOT_NS
 WEEK_SLOTS = 7 * DAY_SLOTS
+_WEEK_NS = 7 * NS_PER_DAY
 _MAX_BARS_PER_SLOT = 10_000
 _UNKNOWN = -1
 _SATURDAY = 2  # 1970-01-01 was a Thursday: days since then, modulo 7
@@ -27,7 +29,12 @@ _MAX_CLOSED_DAYS = 10  # in a row
 
 
 def week_slots(start_ns: Instants) -> Places:
-    """The half-hour of New York's week, 0 … 335 from Thursday 0:00 on, in which each bar begins."""
+    """The half-hour of New York's week, 0 … 335 from Thursday 0:00 on, in which each bar begins [n]."""
+    if compiled.core is not None and len(start_ns):
+        slots = np.empty(start_ns.shape, np.int64)
+        clock = clock_between(int(start_ns.min()), int(start_ns.max()))
+        compiled.core.fill_week_slots(start_ns, *clock, SLOT_NS, WEEK_SLOTS, slots)
+        return slots
     return to_local_ns(start_ns) // SLOT_NS % WEEK_SLOTS
 
 
@@ -47,6 +54,9 @@ class ComingBars:
     def learn(self, index: NDArray[np.intp], start_ns: Instants) -> None:
         """Take in bars shorter than a day that began then."""
         columns, slot = self._columns, week_slots(start_ns)
+        if compiled.core is not None:
+            compiled.core.learn_hours(index, slot, columns["slot"], columns["step"], columns["seen"])
+            return
         before = columns["slot"][index]
         moved = (before >= 0) & (before != slot)
         at, since = index[moved], before[moved]
@@ -60,6 +70,22 @@ class ComingBars:
         self, index: NDArray[np.intp], start_ns: Instants, end_ns: Instants, num: int
     ) -> tuple[Instants, Instants]:
         """Begin and end [n, num] of the bars that will follow those of these series, shorter than a day."""
+        if compiled.core is not None:
+            begins, ends = (np.empty((len(index), num), np.int64) for _ in range(2))
+            last_ns = int(start_ns.max()) + num * _WEEK_NS  # no bar is further from the one before
+            clock = clock_between(int(start_ns.min()), last_ns)
+            compiled.core.fill_spans(
+                index,
+                start_ns,
+                end_ns,
+                self._columns["step"],
+                *clock,
+                SLOT_NS,
+                _MAX_BARS_PER_SLOT,
+                begins,
+                ends,
+            )
+            return begins, ends
         length_ns = np.maximum(end_ns - start_ns, 1)
         local = to_local_ns(start_ns)
         within = np.minimum(np.maximum(SLOT_NS // length_ns, 1), _MAX_BARS_PER_SLOT)

@@ -38,6 +38,7 @@ _FREEDOM = (
 )
 _BAND_SCORE = 2.13184679  # its 95% quantile, in its own scale
 _INFORMATION = 2.0 * _FREEDOM / (_FREEDOM + 3.0)  # of one bar about a log scale
+_MIN_DAILY_LOG = 0.05  # of the scale of a day, for a kind to be told apart
 _POOL_MEMORY, _OWN_PRIOR, _OWN_MEMORY = 60.0, 12.0, 60.0  # in events
 
 
@@ -97,8 +98,9 @@ class EventEffects:
         known = self._priors.kinds(asset_class(symbol))
         of_gaps = [OWN if gap in known else UNRELATED for gap in self._gaps]
         related = relations(symbol, self._currencies, self._symbols)
-        if asset_class(symbol) != FX and length_ns >= NS_PER_DAY:
-            related[self._symbols == ""] = UNRELATED  # figures move days of shares too little: they cost CRPS
+        group = self._join(asset_class(symbol), length_ns)
+        if length_ns >= NS_PER_DAY:
+            related[(self._symbols == "") & ~self._moves_days(group, related)] = UNRELATED
         self._columns["relation"][row] = [*related, *of_gaps]
         self._pairs += [
             (source, row)
@@ -106,7 +108,7 @@ class EventEffects:
                 self.is_of_company & (self._columns["relation"][row] == OWN)
             ).tolist()
         ]
-        self._columns["group"][row] = self._join(asset_class(symbol), length_ns)
+        self._columns["group"][row] = group
 
     def _join(self, assets: str, length_ns: int) -> int:
         if (assets, length_ns) not in self._groups:
@@ -116,6 +118,14 @@ class EventEffects:
             self._base = np.concatenate([self._base, found.log_factors[None]])
             self._strength = np.concatenate([self._strength, found.strength[None]])
         return self._groups.index((assets, length_ns))
+
+    def _moves_days(self, group: int, related: NDArray[np.int8]) -> NDArray[np.bool_]:
+        """Which figures of the calendar [K] move a whole day of a series that is so `related` to them enough to count:
+        none those of shares, of currencies those that priors tell of. The others cost CRPS."""
+        if self._groups[group][0] != FX:
+            return np.zeros(len(related), np.bool_)
+        kinds = self._kind_of[: len(related)]
+        return np.abs(self._base[group, kinds, related, 0]) >= _MIN_DAILY_LOG
 
     def has_gaps(self, symbol: str) -> bool:
         """Whether weekends are known to change the variance of what such a symbol names."""

@@ -33,7 +33,14 @@ from htfi.forecasting.known_variance.priors import Priors, shipped
 from htfi.forecasting.known_variance.quiet_days import QuietDays, is_near_year_end
 from htfi.forecasting.known_variance.quiet_hours import KIND as CLOSED_HOURS
 from htfi.forecasting.known_variance.quiet_hours import are_quiet, may_hold
-from htfi.forecasting.known_variance.relations import FX, HOME, OTHER_ASSETS, asset_class, currencies_of
+from htfi.forecasting.known_variance.relations import (
+    FX,
+    HOME,
+    OTHER_ASSETS,
+    VOLATILITY,
+    asset_class,
+    currencies_of,
+)
 from htfi.forecasting.known_variance.stated_events import stated_events
 from htfi.forecasting.known_variance.surprise_effects import Z90, ClosedBar, SurpriseEffects
 from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
@@ -47,7 +54,7 @@ VERSION = "3"
 KNOWN = "known_variance"
 _NONE, _INTRADAY, _DAILY, _QUIET = 0, 1, 2, 3  # what is known of a series' bars; quiet days alone
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
-_ASSETS = (FX, OTHER_ASSETS)
+_ASSETS = (FX, VOLATILITY, OTHER_ASSETS)
 _NO_DAYS = np.empty(0, np.int64)
 _NEVER = -1
 _RANGE_SHARE = 0.75  # of an event's log factor: a release jumps, so the range grows less than the return
@@ -233,7 +240,8 @@ class KnownVariance:
         intraday = columns["kind"][rows] == _INTRADAY
         if intraday.any():
             self._hours.learn(rows[intraday], columns["start_ns"][rows[intraday]])
-        columns["at_weekends"][rows] |= is_weekend(columns["end_ns"][rows]) & ~intraday
+        if not intraday.all():
+            columns["at_weekends"][rows] |= is_weekend(columns["end_ns"][rows]) & ~intraday
 
     def _coming(self, rows: Rows, num: int) -> tuple[Instants, Instants]:
         """Begin and end [n, 1 + num] of the bars that closed last, and of those that will follow."""
@@ -305,8 +313,7 @@ class KnownVariance:
             return begins, pattern, events, []
         shows = columns["has_pattern"][rows] > 0
         if shows.any():
-            logs = self._pattern.log_factors(rows[shows], week_slots(begins[shows, 1:]))
-            pattern[shows, 1:] = exact.exp(logs)
+            pattern[shows, 1:] = self._pattern.factors(rows[shows], begins[shows, 1:])
             self._add_closed_hours(rows, shows, begins, max(int(ends[:, 0].max()), 0), pattern)
         kind = columns["kind"][rows]
         daily = kind != _INTRADAY
@@ -364,6 +371,8 @@ class KnownVariance:
         self, rows: Rows, begins: Instants, ends: Instants, is_daily: bool
     ) -> Contributions | None:
         """What events and gaps do to the bars of rows with these spans [1 + B]; None where there are none."""
+        if not is_daily and not self._table.kinds:
+            return None
         num_bars, now_ns = len(ends), int(ends[0])
         places = self._table.within(int(begins[0]), int(ends[-1]), max(now_ns, 0))
         times, sources = self._table.time_ns[places], self._table.kind[places]

@@ -10,13 +10,16 @@ from htfi.domain.time import NS_PER_DAY, parse_duration
 
 OWN, OTHER, UNRELATED = 0, 1, -1
 NUM_RELATIONS = 2
-FX, OTHER_ASSETS = "fx", "other"
+FX, VOLATILITY, OTHER_ASSETS = "fx", "volatility", "other"
 
 _CURRENCIES = frozenset(
     ("AED", "AUD", "BGN", "BRL", "CAD", "CHF", "CLP", "CNH", "CNY", "COP", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF",
      "IDR", "ILS", "INR", "ISK", "JPY", "KRW", "MXN", "MYR", "NOK", "NZD", "PEN", "PHP", "PLN", "RON", "RUB", "SAR",
      "SEK", "SGD", "THB", "TRY", "TWD", "UAH", "USD", "VND", "XAG", "XAU", "XPD", "XPT", "ZAR")
 )  # fmt: skip
+_VOLATILITY = re.compile(
+    r"^[\^.$]?(VIX(1D|9D|3M|6M|1Y)?|V[XR]X|VXN|VXO|VXD|RVX|VVIX|OVX|GVZ|V2X|V2TX|VSTOXX|VDAX|VHSI|VNKY)$"
+)
 _PAIR = re.compile(r"^([A-Z]{3})[/_.\- ]?([A-Z]{3})(=X)?$")
 HOME = "USD"  # of what is no pair of currencies: most listed shares and indices move with US figures
 
@@ -30,8 +33,11 @@ def currencies_of(symbol: str) -> tuple[str, ...]:
 
 
 def asset_class(symbol: str) -> str:
-    """'fx' for a pair of currencies, 'other' for anything else: each has its own priors."""
-    return FX if currencies_of(symbol) else OTHER_ASSETS
+    """'fx' for a pair of currencies, 'volatility' for an index of it by its usual names, 'other' for anything else:
+    each has its own priors."""
+    if currencies_of(symbol):
+        return FX
+    return VOLATILITY if _VOLATILITY.match(symbol.upper()) else OTHER_ASSETS
 
 
 def relations(symbol: str, currencies: NDArray[np.str_], symbols: NDArray[np.str_]) -> NDArray[np.int8]:

@@ -9,12 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.domain import portable_math as exact
+from htfi.domain.new_york import clock_between
 from htfi.forecasting.columns import SeriesColumns
-from htfi.forecasting.known_variance.coming_bars import DAY_SLOTS, SLOT_NS, WEEK_SLOTS
-from htfi.forecasting.regression import clamp_logs
+from htfi.forecasting.known_variance import compiled
+from htfi.forecasting.known_variance.coming_bars import (
+    DAY_SLOTS,
+    SLOT_NS,
+    WEEK_SLOTS,
+    Instants,
+    Places,
+    week_slots,
+)
+from htfi.forecasting.regression import MAX_LOG_DEVIATION, clamp_logs
 
 Array = NDArray[np.float64]
-Places = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
 MAX_BAR_NS = 8 * SLOT_NS  # longer ones show no pattern of a day
@@ -38,14 +47,27 @@ class WeeklyPattern:
     def grow(self, num_rows: int) -> None:
         self._columns.grow(num_rows)
 
-    def log_factors(self, index: Rows, slot: Places) -> Array:
-        """Log factors [n, …] of slots [n, …] of these series."""
-        at = index.reshape(index.shape + (1,) * (slot.ndim - 1))
-        return self._columns["by_day"][at, slot % DAY_SLOTS] + self._columns["by_week"][at, slot]
+    def factors(self, index: Rows, begins_ns: Instants) -> Array:
+        """Factors [n, B] of the variance of bars [n, B] of these series that begin then."""
+        by_day, by_week = self._columns["by_day"], self._columns["by_week"]
+        if compiled.core is not None:
+            factors = np.empty(begins_ns.shape)
+            clock = clock_between(int(begins_ns.min()), int(begins_ns.max()))
+            compiled.core.fill_pattern(index, begins_ns, by_day, by_week, *clock, SLOT_NS, factors)
+            return factors
+        at, slot = index[:, None], week_slots(begins_ns)
+        return exact.exp(by_day[at, slot % DAY_SLOTS] + by_week[at, slot])
 
     def learn(self, index: Rows, slot: Places, length_ns: Places, log_variance: Array) -> None:
         """Take in bars [n] whose log variance, without what was known of it, was this."""
         columns, hour = self._columns, slot % DAY_SLOTS
+        if compiled.core is not None:
+            names = ("by_day", "by_week", "day_visits", "week_visits", "anchor", "num")
+            compiled.core.learn_pattern(
+                index, slot, length_ns, log_variance, *(columns[name] for name in names), SLOT_NS, _ANCHOR_SLOTS,
+                MAX_LOG_DEVIATION, _DAY_PRIOR, _DAY_MEMORY, _WEEK_PRIOR, _WEEK_MEMORY,
+            )  # fmt: skip
+            return
         within = np.maximum(SLOT_NS // np.maximum(length_ns, 1), 1)
         visit = 1.0 / within  # what this bar is of one
         num, anchor = columns["num"][index], columns["anchor"][index]

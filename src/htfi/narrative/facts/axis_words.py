@@ -34,25 +34,36 @@ _TABLE = {
 }
 
 
+class SidePhrase(NamedTuple):
+    """Words at `start` to before `end` that tell a side: 1 up, −1 down, turned where they are negated."""
+
+    start: int
+    end: int
+    side: int
+
+
 def axis_side(kind: EventKind, text: str) -> int:
     """1 or −1 along the axis of the kind (of a company event: its tone), 0 where words tell neither side or both."""
+    found = {one.side for one in side_phrases(kind, text.lower())}
+    return found.pop() if len(found) == 1 else 0
+
+
+def side_phrases(kind: EventKind, lowered: str) -> list[SidePhrase]:
+    """The words of a text in small letters that tell a side of a kind of event."""
     sides = _TABLE.get(kind)
     if sides is None:
-        return 0
-    lowered = text.lower()
+        return []
     if sides.about is not None and sides.about.search(lowered) is None:
-        return 0
+        return []
     if sides.unless is not None and sides.unless.search(lowered) is not None:
-        return 0
-    found: set[int] = set()
-    taken: list[tuple[int, int]] = []
+        return []
+    found: list[SidePhrase] = []
     for side, pattern in ((1, sides.up), (-1, sides.down)):
         for match in pattern.finditer(lowered):
-            if any(match.start() < end and match.end() > start for start, end in taken):
+            if any(match.start() < one.end and match.end() > one.start for one in found):
                 continue  # 'pauses new tariffs': what was found first holds
-            taken.append(match.span())
-            found.add(-side if _is_negated(lowered, match) else side)
-    return found.pop() if len(found) == 1 else 0
+            found.append(SidePhrase(*match.span(), -side if _is_negated(lowered, match) else side))
+    return found
 
 
 def _is_negated(text: str, match: re.Match[str]) -> bool:

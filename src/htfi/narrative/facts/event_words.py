@@ -93,6 +93,27 @@ def is_undone(text: str) -> bool:
     return _UNDONE.search(text) is not None
 
 
+class SetPhrase(NamedTuple):
+    """Words at `start` to before `end` that a table knows, and what they say."""
+
+    start: int
+    end: int
+    says: str
+
+
+_SAYS = (
+    (_GOOD, "good for its company"), (_BAD, "bad for its company"), (_AS_EXPECTED, "it was expected"),
+    (_UNDONE, "it did not happen, or was taken back"), (_ADVICE, "advice, which is no news"),
+    (_LONG_MOVE, "a move over months"), (_REASSURES, "a company calms"),
+)  # fmt: skip
+
+
+def set_phrases(text: str) -> list[SetPhrase]:
+    """The first of each kind of set phrase that a text holds."""
+    found = ((pattern.search(text), says) for pattern, says in _SAYS)
+    return [SetPhrase(*match.span(), says) for match, says in found if match is not None and match[0].strip()]
+
+
 def tone_side(text: str) -> int:
     """1 or −1 where set phrases tell whether a text is good or bad for its company, 0 where none or both do."""
     return int(_GOOD.search(text) is not None) - int(_BAD.search(text) is not None)

@@ -1,10 +1,10 @@
-"""Entries of the ledger: `encode_entry` writes version 2, compact and canonical; `decode_entry` reads every version.
+"""Entries of the ledger: `encode_entry` writes version 3, compact and canonical; `decode_entry` reads every version.
 
-Version 1 is the decision's JSON (`domain.decision.encode_decision`), which begins with '{'. Version 2 is a MessagePack
-array [2, models, fields, forecast, rationale, id] (docs/record.md). `fields` are those of `Decision` that are not named
-here; `id` is nil where it follows from series and instant. Values are packed by their types (`fields`), the forecast's
-tables as whole numbers (`ticks`), of the rationale what is needed to word it again (`wording`). Equal decisions give
-equal bytes.
+Version 1 is the decision's JSON (`domain.decision.encode_decision`), which begins with '{'. Versions 2 and 3 are a
+MessagePack array [version, models, fields, forecast, rationale, id] (docs/record.md). `fields` are those of `Decision`
+that are not named here; `id` is nil where it follows from series and instant. Values are packed by their types
+(`fields`), the forecast's tables as whole numbers (`ticks`), in bytes or, since version 3, in bits; of the rationale
+what is needed to word it again (`wording`). Each version has its own known texts. Equal decisions give equal bytes.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from htfi.domain.decision import (
-    TICKS_PER_UNIT,
     Decision,
     DecisionTrigger,
-    Forecast,
-    NewsTilt,
     NewsView,
     PolicyOutcome,
     PolicyVerdict,
@@ -34,12 +31,13 @@ from htfi.domain.decision import (
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.rationale.writer import in_slot_order
 from htfi.pipeline.record.fields import field_place, packer_of, struct_packer
-from htfi.pipeline.record.plain import Plain, SpelledTexts, TextPlaces, floats, whole_numbers
-from htfi.pipeline.record.ticks import WEIGHT_SCALE, pack_rows, pack_scaled, unpack_rows, unpack_scaled
+from htfi.pipeline.record.forecast import FLOATS, pack_forecast, unpack_forecast
+from htfi.pipeline.record.plain import Plain, SpelledTexts, TextPlaces
 from htfi.pipeline.record.wording import RationaleFacts, facts_of, with_words, worded
 from htfi.pipeline.record.words import WORDS
 
-VERSION = 2
+VERSION = 3
+_VERSION_IN_BYTES = 2  # whose tables are in bytes
 
 
 class _EntryName(msgspec.Struct):
@@ -57,7 +55,6 @@ class _EntryAxes(msgspec.Struct):
     trigger: DecisionTrigger | UnsetType = UNSET
 
 
-_Table = Sequence[Sequence[float]]
 PACKED_APART = frozenset(
     {"id", "models", "forecast", "rationale"}
 )  # fields of a decision with a place of their own
@@ -68,8 +65,7 @@ _VIEW, _AMENDS, _TRIGGER, _VERDICT = (
 _WITHHELD_PLACE = tuple(PolicyOutcome).index(PolicyOutcome.WITHHOLD)
 _TRACE = field_place(NewsView, "trace")
 _MODELS = packer_of(dict[str, str])
-_TILT, _FLOATS = packer_of(NewsTilt), packer_of(list[float])
-_TABLE, _RATIONALE = packer_of(list[list[float]]), packer_of(RationaleFacts)
+_RATIONALE = packer_of(RationaleFacts)
 ENCODER, _PART_DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder()
 _DECODER = msgspec.msgpack.Decoder(tuple[Plain, msgspec.Raw, Plain, Plain, Plain, Plain])
 _NAME_DECODER, _AXES_DECODER = msgspec.json.Decoder(_EntryName), msgspec.json.Decoder(_EntryAxes)
@@ -79,24 +75,24 @@ _UNPACKING_ERRORS = (
 )  # fmt: skip
 
 
-def encode_entry(decision: Decision) -> bytes:
-    """Version 2 of a decision's entry. Raises: IntegrityError where a number is not finite."""
+def encode_entry(decision: Decision, version: int = VERSION) -> bytes:
+    """A decision's entry, of version 2 or 3. Raises: IntegrityError where a number is not finite."""
     try:
-        return ENCODER.encode(_packed(decision))
+        return ENCODER.encode(_packed(decision, version))
     except IntegrityError as error:
         raise IntegrityError(
             f"{decision.id}: a number is not finite and cannot be recorded: {error}"
         ) from error
 
 
-def _packed(decision: Decision) -> list[Plain]:
-    models, known = packed_models(tuple(decision.models.items()))
+def _packed(decision: Decision, version: int) -> list[Plain]:
+    models, known = packed_models(tuple(decision.models.items()), version)
     texts = TextPlaces(known)
     fields = _FIELDS.pack(decision, texts)
-    forecast = _pack_forecast(decision.forecast, texts)
+    forecast = pack_forecast(decision.forecast, texts, version > _VERSION_IN_BYTES)
     rationale = _RATIONALE.pack(facts_of(decision), texts)
     name = None if decision.id == _usual_id(decision) else texts.pack(decision.id)
-    return [VERSION, models, fields, forecast, rationale, name]
+    return [version, models, fields, forecast, rationale, name]
 
 
 def decode_entry(entry: bytes) -> Decision:
@@ -105,12 +101,11 @@ def decode_entry(entry: bytes) -> Decision:
         return decode_decision(entry)
     try:
         version, models, fields, forecast, rationale, name = _DECODER.decode(entry)
-        if version != VERSION:
-            raise ValueError(f"version {version}, this program knows {VERSION}: update htfi")
-        named, known = _unpacked_models(bytes(models))
+        _check_version(version)
+        named, known = _unpacked_models(bytes(models), version)
         texts = SpelledTexts(known)
         values: dict[str, Any] = _FIELDS.unpack(fields, texts)
-        whole = _unpack_forecast(forecast, texts)
+        whole = unpack_forecast(forecast, texts, version > _VERSION_IN_BYTES)
         decision = Decision(id="", models=dict(named), forecast=whole, rationale=_NO_RATIONALE, **values)
         decision = msgspec.structs.replace(
             decision, rationale=worded(_RATIONALE.unpack(rationale, texts), decision)
@@ -121,20 +116,26 @@ def decode_entry(entry: bytes) -> Decision:
     return msgspec.structs.replace(decision, id=found)
 
 
-_KNOWN = {text: place for place, text in enumerate(WORDS)}
+def _check_version(version: Plain) -> None:
+    """Raises: ValueError where entries of such a version are not known."""
+    if version not in WORDS:
+        raise ValueError(f"version {version}, this program knows up to {VERSION}: update htfi")
+
+
+_KNOWN = {version: {text: place for place, text in enumerate(known)} for version, known in WORDS.items()}
 
 
 @lru_cache(maxsize=64)
-def packed_models(items: tuple[tuple[str, str], ...]) -> tuple[Plain, dict[str, int]]:
+def packed_models(items: tuple[tuple[str, str], ...], version: int = VERSION) -> tuple[Plain, dict[str, int]]:
     """The versions of a run's parts, the same in most of its entries, and the places of texts after them."""
-    texts = TextPlaces(_KNOWN)
+    texts = TextPlaces(_KNOWN[version])
     return _MODELS.pack(dict(items), texts), texts.places()
 
 
 @lru_cache(maxsize=64)
-def _unpacked_models(packed: bytes) -> tuple[dict[str, str], list[str]]:
+def _unpacked_models(packed: bytes, version: int) -> tuple[dict[str, str], list[str]]:
     """The versions of a run's parts, the same in most of its entries, and the texts known after them."""
-    texts = SpelledTexts(WORDS)
+    texts = SpelledTexts(WORDS[version])
     return _MODELS.unpack(_PART_DECODER.decode(packed), texts), texts.texts
 
 
@@ -152,11 +153,10 @@ def entry_id(entry: bytes) -> str | None:
         if is_json(entry):
             return _NAME_DECODER.decode(entry).id
         version, models, fields, _, _, name = _DECODER.decode(entry)
-        if version != VERSION:
-            return None
+        _check_version(version)
         if isinstance(name, int):
             return decode_entry(entry).id
-        texts = SpelledTexts(_unpacked_models(bytes(models))[1])
+        texts = SpelledTexts(_unpacked_models(bytes(models), version)[1])
         if name is not None:
             return texts.unpack(name)
         symbol, interval = texts.unpack(fields[0]), texts.unpack(fields[1])
@@ -196,9 +196,8 @@ def entry_axes(entry: bytes) -> EntryAxes:
     else:
         try:
             version, _, fields, forecast, _, _ = _DECODER.decode(entry)
-            if version != VERSION:
-                raise ValueError(f"version {version}, this program knows {VERSION}: update htfi")
-            levels = tuple(_FLOATS.unpack(forecast[1], SpelledTexts(())))
+            _check_version(version)
+            levels = tuple(FLOATS.unpack(forecast[1], SpelledTexts(())))
             axes = EntryAxes(tuple(forecast[0]), levels, _packed_field(fields, _TRIGGER))
             is_withheld = fields[_VERDICT][0] == _WITHHELD_PLACE
         except _UNPACKING_ERRORS as error:
@@ -217,8 +216,20 @@ def encode_worded(decision: Decision) -> bytes:
 
 
 def encode_like(decision: Decision, entry: bytes) -> bytes:
-    """The decision in the version of another entry: a ledger of version 1 goes on in its own."""
-    return encode_worded(decision) if is_json(entry) else encode_entry(decision)
+    """The decision in the version of another entry: a ledger goes on in the version of its last one."""
+    return encode_as(decision, entry_version(entry))
+
+
+def encode_as(decision: Decision, version: int) -> bytes:
+    """A decision's entry of any version. Raises: IntegrityError as `encode_entry`."""
+    return encode_worded(decision) if version == 1 else encode_entry(decision, version)
+
+
+def entry_version(entry: bytes) -> int:
+    """The version of an entry of a decision; of something else it may be any that is known."""
+    if is_json(entry):
+        return 1
+    return entry[1] if len(entry) > 1 and entry[1] in WORDS else VERSION
 
 
 def is_entry_of(entry: bytes, decision: Decision) -> bool:
@@ -256,73 +267,3 @@ def _usual_id(decision: Decision) -> str:
 def _id_of(series: str, as_of_ns: int, is_between_bars: bool, is_amended: bool) -> str:
     first = news_decision_id(series, as_of_ns) if is_between_bars else decision_id(series, as_of_ns)
     return amendment_id(first) if is_amended else first
-
-
-def _pack_forecast(forecast: Forecast, texts: TextPlaces) -> Plain:
-    """[horizons, levels, expert names, ticks, fused quantiles, weighed names, zones, weights, calibration, tilt].
-
-    `ticks` are the rows of each expert; of quantiles and weights the rows are floats instead of bytes where they are no
-    whole ticks or millionths.
-    """
-    names = list(forecast.expert_ticks)
-    width = len(forecast.levels)
-    weight_names = list(forecast.weights)
-    tables = list(forecast.weights.values())
-    zones = len(tables[0][0]) if tables else 1
-    return [
-        list(forecast.horizons),
-        packed_levels(forecast.levels),
-        [texts.pack(name) for name in names],
-        pack_rows(whole_numbers(forecast.expert_ticks.values()), width),
-        _pack_whole([forecast.quantiles], TICKS_PER_UNIT, width, texts),
-        None if weight_names == names else [texts.pack(name) for name in weight_names],
-        zones,
-        _pack_whole(tables, WEIGHT_SCALE, zones, texts),
-        _FLOATS.pack(forecast.calibration, texts),
-        None if forecast.tilt is None else _TILT.pack(forecast.tilt, texts),
-    ]
-
-
-@lru_cache(maxsize=64)
-def packed_levels(levels: tuple[float, ...]) -> Plain:
-    """The levels of a run's quantiles, the same in all of its entries."""
-    return _FLOATS.pack(levels, TextPlaces({}))
-
-
-def _pack_whole(tables: Sequence[_Table], scale: float, width: int, texts: TextPlaces) -> Plain:
-    """The rows of tables as whole numbers of 1/`scale`; as floats where a value is no such number exactly."""
-    packed = pack_scaled(floats(tables), scale, width)
-    return _TABLE.pack([row for table in tables for row in table], texts) if packed is None else packed
-
-
-def _unpack_forecast(packed: Plain, texts: SpelledTexts) -> Forecast:
-    horizons, levels, experts, ticks, fused, weight_names, zones, weights, calibration, tilt = packed
-    num, width = len(horizons), len(levels)
-    levels = tuple(_FLOATS.unpack(levels, texts))
-    names = [texts.unpack(name) for name in experts]
-    rows = unpack_rows(ticks, width)
-    quantiles = _unpack_whole(fused, TICKS_PER_UNIT, width, texts)
-    weighed = names if weight_names is None else [texts.unpack(name) for name in weight_names]
-    shares = _unpack_whole(weights, WEIGHT_SCALE, zones, texts)
-    if len(rows) != num * len(names) or len(shares) != num * len(weighed) or len(quantiles) != num:
-        raise ValueError(f"{len(rows)} rows of quantiles for {len(names)} experts")
-    return Forecast(
-        horizons=tuple(horizons),
-        levels=levels,
-        quantiles=quantiles,
-        expert_ticks=_by_name(names, rows, num),
-        weights=_by_name(weighed, shares, num),
-        calibration=_FLOATS.unpack(calibration, texts),
-        tilt=None if tilt is None else _TILT.unpack(tilt, texts),
-    )
-
-
-def _unpack_whole(packed: Plain, scale: float, width: int, texts: SpelledTexts) -> list[list[float]]:
-    if isinstance(packed, bytes):
-        return unpack_scaled(packed, scale, width)
-    return _TABLE.unpack(packed, texts)
-
-
-def _by_name(names: Sequence[str], rows: Sequence[Any], num: int) -> dict[str, Any]:
-    """Rows of several tables, `num` each, by name."""
-    return {name: list(rows[place * num : (place + 1) * num]) for place, name in enumerate(names)}

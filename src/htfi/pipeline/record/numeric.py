@@ -29,10 +29,10 @@ from htfi.pipeline.record.entry import (
     PACKED_APART,
     VERSION,
     encode_entry,
-    packed_levels,
     packed_models,
 )
 from htfi.pipeline.record.fields import field_place, packer_of
+from htfi.pipeline.record.forecast import packed_levels
 from htfi.pipeline.record.packing import Pack
 from htfi.pipeline.record.plain import Plain, TextPlaces
 from htfi.pipeline.record.rows import EntryParts, JudgedPart, RowColumns, encode_rows, template_number

@@ -1,7 +1,7 @@
 cimport cython
 from htfi.pipeline.record cimport casts
 from libc cimport math
-from htfi.pipeline.record.ticks cimport scale_numbers, write_rows
+from htfi.pipeline.record.ticks cimport scale_numbers, write_bits
 
 cdef double _TICKS_PER_UNIT, _WEIGHT_SCALE, _MAX_THOUSANDTHS
 cdef int _MAX_DRIVERS, _MAX_FLOAT_BYTES, _MAX_HEAD_BYTES, _IS_LITTLE, _NIL, _FLOAT, _MAP_PAIR

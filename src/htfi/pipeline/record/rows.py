@@ -15,7 +15,7 @@ from htfi.domain.decision import TICKS_PER_UNIT
 from htfi.domain.events import Bar
 from htfi.narrative.rationale.drivers import MAX_DRIVERS
 from htfi.pipeline.record import casts
-from htfi.pipeline.record.ticks import WEIGHT_SCALE, scale_numbers, write_rows
+from htfi.pipeline.record.ticks import WEIGHT_SCALE, scale_numbers, write_bits
 
 HASH_CHARS = 64  # texts of 64 hexadecimal digits have a form of their own
 _TICKS_PER_UNIT, _WEIGHT_SCALE, _MAX_DRIVERS = (
@@ -248,7 +248,7 @@ class _RowWriter:
     def _put_table(self, numbers: Numbers, begin: int, num: int, width: int) -> None:
         """A table as bytes: its rows are written first, and moved to where the head ends."""
         out, first = self.out, self.at + _MAX_HEAD_BYTES
-        size = write_rows(numbers, begin, num, width, out, first) - first
+        size = write_bits(numbers, begin, num, width, out, first) - first
         self._put_head(size, 0xC4, 0xC4, 0)
         for place in range(size):
             out[self.at + place] = out[first + place]

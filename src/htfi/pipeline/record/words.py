@@ -1,9 +1,9 @@
-"""The texts that every entry of version 2 knows: a place below their number refers to one of them (`plain.TextPlaces`).
+"""The texts that entries know: a place below their number refers to one of them (`plain.TextPlaces`).
 
-Once a ledger has entries of this version the list stays as it is; another list is another version.
+Once a ledger has entries of a version its list stays as it is; another list is another version.
 """
 
-WORDS = (
+WORDS_2 = (
     # components, in `models`
     "htfi", "policy", "rationale", "readings", "fidelity", "triggers", "drafts", "encoder", "facts", "calendar",
     "reader.template", "reader.edge", "reader.speculative", "reader.secure", "reader.deep", "reader.frontier",
@@ -20,3 +20,13 @@ WORDS = (
     "not understood well enough", "not about markets", "reports an old move", "as expected", "did", "will", "may",
     "denies", "rumour", "fact", "expected", "recap", "subject", "object", "acquirer", "facts/2",
 )  # fmt: skip
+WORDS_3 = (
+    *WORDS_2,
+    "templates/6", "effects/2", "garch_t", "gjr_t", "har", "seasonal", "known_variance", "swaps", "mark",
+    # features
+    "rv_1s", "bv_1s", "rv_10s", "bv_10s", "rv_60s", "bv_60s", "rv_300s", "bv_300s", "jump_z", "spread_bps",
+    "microprice_gap_bps", "ofi_bar",
+    # news
+    "headlines", "central_bank", "rate_decision", "asset_purchases", "policy_guidance", "unmoved",
+)  # fmt: skip
+WORDS = {2: WORDS_2, 3: WORDS_3}  # by the version of entries

@@ -180,6 +180,7 @@ def open_edge(
             settings.edge,
             AcceptanceAlarm(),
             telemetry.traceparent,
+            telemetry.points,
         )
         closing.callback(generator.close)
         full = in_full_precision(target)

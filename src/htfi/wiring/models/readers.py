@@ -17,6 +17,7 @@ from htfi import models
 from htfi.adapters.onnx.session import Precision
 from htfi.adapters.stores.replay_buffer import ReplayBufferFile
 from htfi.decoding.config import DecodingConfig
+from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.promotion import PromotedDraftGenerator, PromotedDraftSource
 from htfi.decoding.replay_buffer import RecordingGenerator
 from htfi.decoding.vocabulary import Vocabulary
@@ -29,6 +30,7 @@ from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.ports import NewsReader, NoiseKey, TextGenerator
 from htfi.narrative.readers import DigestStates, ModelReader, TemplateReader
 from htfi.pipeline.audit.attribution import ExplainingModel, traced_states
+from htfi.telemetry.spans import NO_SPANS, StepSpans
 from htfi.wiring.models.caching import RunCache
 from htfi.wiring.models.config import ModelsConfig
 from htfi.wiring.models.loading import LoadableModel, open_like, open_model
@@ -62,11 +64,14 @@ def open_readers(
     cache: RunCache | None = None,
     digest_file: DigestFile = file_digest,
     key: NoiseKey | None = None,
+    spans: StepSpans = NO_SPANS,
 ) -> dict[Rung, NewsReader]:
     """The reader of each rung that has one: none, the draft, the target, the target in full precision.
 
     Where manipulation is suspected the target reads alone: nothing drafts for it, and no draft learns from it. With a
-    marking `key` their noise follows from it. Raises: InvalidInput, IntegrityError.
+    marking `key` their noise follows from it. `spans` takes their rounds, where a reading is traced.
+
+    Raises: InvalidInput, IntegrityError.
     """
     if key is not None:
         require_shared_noise(decoding, "a marking key")
@@ -77,8 +82,8 @@ def open_readers(
     if cache is not None:
         prefixes = cache.prompt_blocks(narrative)
         target, draft = replace(target, prompt_blocks=prefixes), replace(draft, prompt_blocks=prefixes)
-    edge = LazyGenerator(draft, lambda: draft.plain_generator(decoding))
-    speculative = LazyGenerator(target, lambda: open_speculative(config, target, draft, decoding))
+    edge = LazyGenerator(draft, lambda: _traced(draft.plain_generator(decoding), spans))
+    speculative = LazyGenerator(target, lambda: open_speculative(config, target, draft, decoding, spans))
     states = _states_of(target, narrative)
     readers[Rung.EDGE] = ModelReader(
         edge,
@@ -91,18 +96,23 @@ def open_readers(
     readers[Rung.SPECULATIVE] = ModelReader(
         speculative, narrative, target.trust, meaning=target.meaning, digest_states=states, key=key
     )
-    alone = LazyGenerator(target, lambda: target.plain_generator(decoding))
+    alone = LazyGenerator(target, lambda: _traced(target.plain_generator(decoding), spans))
     readers[Rung.SECURE] = ModelReader(
         alone, narrative, target.trust, meaning=target.meaning, digest_states=states, key=key
     )
     full = in_full_precision(target)
-    deep = LazyGenerator(full, lambda: full.plain_generator(decoding))
+    deep = LazyGenerator(full, lambda: _traced(full.plain_generator(decoding), spans))
     readers[Rung.DEEP] = DeepReader(
         deep, narrative, full.trust, full.meaning, _states_of(full, narrative), key
     )
     if config.frontier_url:
         readers[Rung.DEEP] = frontier_reader(config, narrative)
     return readers if cache is None else cache.wrap_readers(readers, target, draft, narrative, decoding)
+
+
+def _traced(generator: LocalGenerator, spans: StepSpans) -> LocalGenerator:
+    generator.spans = spans
+    return generator
 
 
 def _states_of(opened: LoadableModel, narrative: NarrativeConfig) -> DigestStates | None:
@@ -129,7 +139,11 @@ def in_full_precision(opened: LoadableModel) -> LoadableModel:
 
 
 def open_speculative(
-    config: ModelsConfig, target: LoadableModel, draft: LoadableModel, decoding: DecodingConfig
+    config: ModelsConfig,
+    target: LoadableModel,
+    draft: LoadableModel,
+    decoding: DecodingConfig,
+    spans: StepSpans = NO_SPANS,
 ) -> TextGenerator:
     """The generator of the speculative rung, which follows promoted drafts and remembers what it said, as configured.
 
@@ -141,10 +155,10 @@ def open_speculative(
     if config.promoted_drafts:
         promoted = PromotedDraftSource(Path(config.promoted_drafts), draft, open_like, warn)
         generator = PromotedDraftGenerator(
-            promoted, lambda found: speculative_generator(target, found, decoding), warn
+            promoted, lambda found: _traced(speculative_generator(target, found, decoding), spans), warn
         )
     else:
-        generator = speculative_generator(target, draft, decoding)
+        generator = _traced(speculative_generator(target, draft, decoding), spans)
     if config.replay_buffer:
         generator = RecordingGenerator(
             generator, ReplayBufferFile(Path(config.replay_buffer)), target.tokenizer.digest, warn

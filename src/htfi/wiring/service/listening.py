@@ -7,6 +7,7 @@ from htfi.tenancy.config import ServiceConfig
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _BACKLOG = 4_096
+SILENT_MS = 120_000  # after which a peer that acknowledges nothing, or takes nothing of what waits, is gone
 
 
 def listen_at(address: str, *, is_open: bool = False) -> socket.socket:
@@ -23,6 +24,8 @@ def listen_at(address: str, *, is_open: bool = False) -> socket.socket:
     found = socket.socket(family, socket.SOCK_STREAM)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # accepted sockets inherit it
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT_MS)
         found.bind((host, int(port)))
         found.listen(_BACKLOG)
     except OSError as error:

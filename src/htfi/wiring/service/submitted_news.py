@@ -9,20 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from htfi.adapters.stores.admissions import ADMITTED_FILE, read_admissions
 from htfi.adapters.stores.posted_news import PostedNewsFile
 from htfi.client.news_bodies import ItemUse, PostedItemBody, SubmittedBody, SubmittedItem
 from htfi.domain.decision import Decision
 from htfi.domain.events import News, QuarantinedRow
-from htfi.domain.news import NewsItemAudit
+from htfi.domain.news import KeyPhrase, NewsItemAudit
 from htfi.domain.time import Clock, SystemClock, format_ns
+from htfi.narrative.facts.wording import reading_words
+from htfi.narrative.sanitising.config import MAX_HEADLINE_CHARS
+from htfi.narrative.sanitising.deobfuscation import deobfuscate
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.operator_actions import POSTED, AppliedAction, PostedEntry, PostedNews
 from htfi.wiring.ledger import DATABASE, is_running
 from htfi.wiring.quarantine import QuarantinedItem, list_quarantined
 from htfi.wiring.request_token import RequestToken
+from htfi.wiring.service.phrases import phrases_of
 
 MAX_USES = 100  # of an item, by decisions, that are named
 MAX_ITEM_BYTES = 1_000_000  # as a row of a feed
@@ -69,7 +74,8 @@ class SubmittedNews:
                 answers.append(SubmittedBody(name, "refused", reason, detail))
         known: set[str] = set()
         if good:
-            known = set(self._file.read())
+            # What this very request wrote before its service was killed is accepted: it is asked under the same token.
+            known = {name for name, one in self._file.read().items() if one.at_ns != token.at_ns}
             self._file.append(good, lambda: len(self._admissions.read()))
         answers = [
             msgspec.structs.replace(one, status="known")
@@ -147,6 +153,11 @@ def _body(
 ) -> PostedItemBody:
     place, aside = entered.get(posted.number), held.get(posted.number)
     status, detail = _status(place, aside, uses)
+    headline, phrases = "", list[KeyPhrase]()
+    if status == "used":
+        event = next((one.event for one in reversed(uses) if one.event), "")
+        headline = deobfuscate(posted.item.headline, MAX_HEADLINE_CHARS).text
+        phrases = phrases_of(headline, event, next(iter(posted.item.symbols), ""))
     return PostedItemBody(
         id=posted.item.id,
         number=posted.number,
@@ -163,6 +174,8 @@ def _body(
         quarantine_number=None if aside is None else aside.held.number,
         decisions=list(uses)[-MAX_USES:],
         detail=detail,
+        clean_headline=headline,
+        phrases=phrases,
     )
 
 
@@ -195,4 +208,6 @@ def _use(index: int, decision: str, audit: NewsItemAudit, is_set_aside: bool) ->
         first_report=audit.first_report,
         route=audit.route.value,
         why=audit.why,
+        event="" if audit.reading is UNSET else audit.reading.event,
+        reading="" if audit.reading is UNSET else reading_words(audit.reading),
     )

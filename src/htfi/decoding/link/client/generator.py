@@ -39,6 +39,7 @@ from htfi.domain.generation import (
     RequestRefused,
     SpeculationStats,
 )
+from htfi.telemetry.spans import NO_SPANS, AttributeValue, StepSpans
 
 _MAX_DEADLINE_MS = 1e8  # a day
 _MAX_ARRIVALS = 512  # arrivals handled before requests advance
@@ -57,7 +58,8 @@ class LinkedGenerator:
     """`alone` is the draft as a generator, whose sessions also draft ahead. `node` is this edge's name.
 
     `usable` names the clouds that health monitoring has not given up; `report` is called for events of peers. `clock`:
-    seconds. `traceparent` gives the context of the step that asks, '' where it is not traced.
+    seconds. `traceparent` gives the context of the step that asks, '' where it is not traced; `spans` takes what the
+    edge itself does for it.
     """
 
     def __init__(
@@ -73,11 +75,12 @@ class LinkedGenerator:
         config: EdgeConfig | None = None,
         alarm: AcceptanceAlarm | None = None,
         traceparent: Callable[[], str] = str,
+        spans: StepSpans = NO_SPANS,
     ) -> None:
         self.version = expected.version
         self.config = config or EdgeConfig()
         self._transport, self._usable, self._clock = transport, usable, clock
-        self._traceparent = traceparent
+        self._traceparent, self._spans = traceparent, spans
         self._drafter = AheadDrafter(alone, clock, FIRST_DRAFT_MS)
         tokenizer = alone.vocabulary.tokenizer.digest
         self._clouds = CloudConnections(transport, node, expected.digest, tokenizer, MAX_PARTS_KNOWN)
@@ -228,12 +231,22 @@ class LinkedGenerator:
         wanting = [
             each for each in self._writing.values() if each.num_wanted and self._attempts.takes_windows(each)
         ]
-        for inflight in self._drafter.draft(wanting):
+        for inflight in self._drafted(wanting):
             inflight.can_draft = False
             if inflight.edge_drafted is not None:
                 self._attempts.continue_on_cloud(inflight, inflight.edge_drafted)
         num_sent = sum(map(self._attempts.send_windows, self._writing.values()))
         return bool(wanting or num_sent)
+
+    def _drafted(self, wanting: Sequence[InFlightRequest]) -> list[InFlightRequest]:
+        """Draft a slice; the requests for which nothing can be drafted."""
+        if not (wanting and self._spans.is_traced):
+            return self._drafter.draft(wanting)
+        began_s, num_before = self._clock(), sum(len(each.drafted.tokens) for each in wanting)
+        failed = self._drafter.draft(wanting)
+        num_drafted = sum(len(each.drafted.tokens) for each in wanting) - num_before
+        self._spans.add("draft", self._clock() - began_s, 0.0, {"htfi.num_drafted": num_drafted})
+        return failed
 
     def _network_conditions(self) -> NetworkConditions:
         now_s, usable = self._clock(), set(self._usable())
@@ -312,10 +325,24 @@ class LinkedGenerator:
             self._store(inflight.tokenized.request).record(inflight, answer)
         else:
             del self._writing[place]
+            self._note_answered(inflight, answer)
             self._answers[place] = answer
+
+    def _note_answered(self, inflight: InFlightRequest, answer: Completion | RequestRefused) -> None:
+        if self._spans.is_traced:
+            figures: dict[str, AttributeValue] = {
+                "htfi.num_tokens": len(inflight.sequence.tokens),
+                "htfi.num_drafted": inflight.num_drafted,
+                "htfi.num_accepted": inflight.num_accepted,
+                "htfi.num_clouds": inflight.num_opened,
+                "htfi.is_provisional": not inflight.is_whole,
+                "htfi.is_refused": isinstance(answer, RequestRefused),
+            }
+            self._spans.add("request", self._clock() - inflight.started_s, 0.0, figures)
 
     def _finish_alone(self, inflight: InFlightRequest, reason: str, place: int) -> None:
         """Answer with the draft; the target's answer may come late."""
+        began_s = self._clock()
         answer = self._drafter.finish(inflight)
         if isinstance(answer, RequestRefused):  # other drafted requests may hold the memory
             for other in self._writing.values():
@@ -323,6 +350,11 @@ class LinkedGenerator:
             answer = self._drafter.finish(inflight)
         if isinstance(answer, Completion):
             self._attempts.counts.record_completion(len(answer.tokens) - len(inflight.sequence.tokens))
+            if self._spans.is_traced:
+                num_drafted = len(answer.tokens) - len(inflight.sequence.tokens)
+                self._spans.add(
+                    "finish alone", self._clock() - began_s, 0.0, {"htfi.num_drafted": num_drafted}
+                )
             answer = provisional_completion(inflight, answer, self._drafter.generator.version, reason)
         for attempt in inflight.attempts:
             self._attempts.learn(inflight, attempt)
@@ -330,6 +362,7 @@ class LinkedGenerator:
             self._finish(inflight, place, answer)
             return
         del self._writing[place]
+        self._note_answered(inflight, answer)
         self._answers[place] = answer
         inflight.deadline_s = self._clock() + self.config.late_answer_timeout_ms / 1e3
         self._defer(inflight)
