@@ -127,7 +127,7 @@ def test_the_events_of_a_band_are_read_from_an_old_ledger(tmp_path: Path, htfi: 
     unpack(LEDGERS / "run-known-events.tar.xz", tmp_path)
     folder = tmp_path / "run-known-events"
     held = [decision for decision in decisions(folder) if known_events_words(decision)]
-    assert len(held) == 5
+    assert len(held) == 8
     words = "the next bar's band is × 7.58 for earnings at 2024-03-05 05:30 (× 7.58)"
     assert known_events_words(held[0]) == words
     assert words in htfi("ledger", "show", str(folder), held[0].id)
