@@ -1,4 +1,4 @@
-"""Texts like the passages of a body, from the labelled lines: alone, with what wires put before and after, and joined."""
+"""Texts like passages of a body, from the labelled lines: alone, with what wires put before and after, joined."""
 
 import random
 from collections.abc import Sequence

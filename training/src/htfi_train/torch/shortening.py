@@ -16,17 +16,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from htfi import models
+from htfi.adapters.onnx.sentence_encoder import load_encoder
 from htfi.adapters.onnx.session import WeightArray
-from htfi.decoding.checkpoint.folder import Architecture
+from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, Architecture, parse_architecture
+from htfi.decoding.checkpoint.weights import write_safetensors
 from htfi.domain.errors import InvalidInput
 from htfi.domain.files import write_atomically
 from htfi.narrative.facts.network import LABELS, TOKEN_LABELS, FactHeads
 from htfi.wiring.sentence_encoder import SentenceEncoder
+from htfi_train.facts.lines import NamePool, read_lines
+from htfi_train.facts.passages import passages_of
+from htfi_train.simulation.head_training import SEED, read_corpora
+from htfi_train.simulation.labelled_lines import draw_lines
 from htfi_train.torch.bert import BertEncoder
 
 CHECKPOINT = "short-checkpoint.pt"
@@ -34,6 +42,7 @@ _HEADS_WEIGHT = 0.15  # of what heads say, beside the states; a text has five he
 _WARM_UP = 0.04  # of the steps
 _LEAST_RATE = 0.01  # of the rate, at the last step
 _SAID_EVERY = 100
+_LINES_PER_TEMPLATE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +84,10 @@ def written_weights(
             weights = np.split(product(joined, arrays[f"{joined}:inverse"]), 3)
             biases = np.split(arrays[f"{joined}:bias"], 3)
             for name, weight, bias in zip(("query", "key", "value"), weights, biases, strict=True):
-                found |= {f"{new}attention.self.{name}.weight": weight, f"{new}attention.self.{name}.bias": bias}
+                found |= {
+                    f"{new}attention.self.{name}.weight": weight,
+                    f"{new}attention.self.{name}.bias": bias,
+                }
             for name in ("attention.output.dense", "intermediate.dense", "output.dense"):
                 weight = f"{old}{name}.weight"
                 found |= {
@@ -88,7 +100,9 @@ def written_weights(
         for end in ("weight", "bias"):
             found[f"embeddings.LayerNorm.{end}"] = arrays[f"embeddings.LayerNorm.{end}:copy"]
     except KeyError as error:
-        raise InvalidInput(f"the graph holds no {error}: name an encoder that `htfi models facts` packed") from error
+        raise InvalidInput(
+            f"the graph holds no {error}: name an encoder that `htfi models facts` packed"
+        ) from error
     return {name: np.array(value, np.float32) for name, value in found.items()}
 
 
@@ -108,9 +122,9 @@ class _Heads(nn.Module):
 
     def __init__(self, heads: FactHeads) -> None:
         super().__init__()
-        self._attention = torch.from_numpy(np.array(heads.attention))
-        self._weights = {name: torch.from_numpy(np.array(value)) for name, value in heads.weights.items()}
-        self._biases = {name: torch.from_numpy(np.array(value)) for name, value in heads.biases.items()}
+        self._attention = torch.as_tensor(np.array(heads.attention))
+        self._weights = {name: torch.as_tensor(np.array(value)) for name, value in heads.weights.items()}
+        self._biases = {name: torch.as_tensor(np.array(value)) for name, value in heads.biases.items()}
 
     def forward(self, states: Tensor, mask: Tensor) -> dict[str, Tensor]:
         """Of states [B, T, H]: [B, labels] of texts, [tokens, labels] of tokens."""
@@ -139,10 +153,8 @@ class EncoderShortener:
         torch.manual_seed(config.seed)  # pyright: ignore[reportUnknownMemberType]
         self._long, self._config, self._out, self._say = long, config, out, say
         self.net = BertEncoder(replace(shape, num_layers=len(config.layers)), dropout=0.0)
-        state = self.net.state_dict()
-        for (name, value), stored in zip(state.items(), self.net.stored(), strict=True):
-            value.copy_(torch.from_numpy(weights[stored]))
-            assert name in state
+        for stored, value in self.net.stored().items():
+            value.copy_(torch.as_tensor(weights[stored]))
         for part in (self.net.words, self.net.places, self.net.types, self.net.norm):
             part.requires_grad_(False)
         self._heads = _Heads(heads)
@@ -169,8 +181,8 @@ class EncoderShortener:
             gap = self.judge(held)
             same = ", ".join(f"{name} {value:.3f}" for name, value in gap.same.items())
             self._say(
-                f"epoch {epoch + 1} of {config.epochs}: loss {loss:.4f}, {time.monotonic() - began:.0f} s; on texts held "
-                f"back: states {gap.states:.4f}, cosine {gap.cosine:.4f}, same label: {same}"
+                f"epoch {epoch + 1} of {config.epochs}: loss {loss:.4f}, {time.monotonic() - began:.0f} s; on texts "
+                f"held back: states {gap.states:.4f}, cosine {gap.cosine:.4f}, same label: {same}"
             )
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
@@ -202,7 +214,7 @@ class EncoderShortener:
         self, texts: Sequence[str], rng: random.Random, optimizer: torch.optim.Optimizer, schedule: Any
     ) -> float:
         self.net.train()
-        total = 0.0
+        total, place = 0.0, 1
         batches = self._batches(texts, rng)
         for place, (ids, mask, wanted) in enumerate(batches, 1):
             with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -214,9 +226,8 @@ class EncoderShortener:
             optimizer.step()
             schedule.step()
             with torch.no_grad():
-                kept = min(self._config.average, place / (place + 10.0)) if not total else self._config.average
                 for mean, newest in zip(self.averaged.parameters(), self.net.parameters(), strict=True):
-                    mean.lerp_(newest, 1.0 - kept)
+                    mean.lerp_(newest, 1.0 - self._config.average)
             total += loss.item()
             if place % _SAID_EVERY == 0:
                 self._say(f"  step {place}: loss {total / place:.4f}")
@@ -249,8 +260,8 @@ class EncoderShortener:
             for row, (text, of_text) in enumerate(zip(chosen, states, strict=True)):
                 ids[row, : len(of_text)] = self._long.tokens(text)
                 wanted[row, : len(of_text)] = of_text
-            known = torch.from_numpy(ids)
-            yield known, known != 0, torch.from_numpy(wanted)
+            known = torch.as_tensor(ids)
+            yield known, known != 0, torch.as_tensor(wanted)
 
     def _save(self, epoch: int, optimizer: torch.optim.Optimizer, schedule: Any) -> None:
         self._out.mkdir(parents=True, exist_ok=True)
@@ -276,6 +287,52 @@ class EncoderShortener:
         schedule.load_state_dict(state["schedule"])
         self._say(f"continuing after epoch {state['epoch']} of {file}")
         return int(state["epoch"])
+
+
+def shorten(
+    long: SentenceEncoder, corpora: Path, config: ShorteningConfig, out: Path, say: Callable[[str], None]
+) -> Path:
+    """Train on the texts of the corpora, and write the short encoder as a model folder, which is given back.
+
+    Raises: InvalidInput, for corpora without lines, or layers that the long encoder does not have.
+    """
+    described = (models.FACTS / CONFIG).read_bytes()
+    shape = parse_architecture(described, str(models.FACTS / CONFIG))
+    if max(config.layers) >= shape.num_layers:
+        raise InvalidInput(f"the encoder has layers 0 to {shape.num_layers - 1}: name some of these")
+    lines = read_lines(corpora / "facts")
+    held = [line for line in lines if line.is_held_back]
+    kept = [line for line in lines if not line.is_held_back]
+    names = NamePool(kept)
+    drawn = [
+        line.text
+        for corpus in read_corpora(corpora)
+        for line in draw_lines(corpus.templates, corpus.slots, _LINES_PER_TEMPLATE, SEED)
+    ]
+
+    def texts_of(epoch: int) -> list[str]:
+        return passages_of(kept, names, drawn, random.Random(f"{config.seed}/texts/{epoch}"))
+
+    arrays = load_encoder(models.FACTS / models.ENCODER_GRAPH).computed
+    shortener = EncoderShortener(
+        long,
+        shape,
+        written_weights(shape, arrays, config.layers),
+        FactHeads.load(models.FACTS),
+        config,
+        out,
+        say,
+    )
+    shortener.train(texts_of, passages_of(held, names, [], random.Random(0)))
+    folder = out / "encoder"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_safetensors(folder / "model.safetensors", shortener.weights())
+    settings = msgspec.json.decode(described, type=dict[str, object])
+    settings["num_hidden_layers"] = len(config.layers)
+    written = msgspec.json.format(msgspec.json.encode(settings), indent=2) + b"\n"
+    write_atomically(folder / CONFIG, written, private=False)
+    write_atomically(folder / TOKENIZER, (models.FACTS / TOKENIZER).read_bytes(), private=False)
+    return folder
 
 
 def _gap(found: Tensor, wanted: Tensor) -> Tensor:
