@@ -2,7 +2,7 @@
 
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tenant_service import bearer, issue, record_run, serve_tenants, until
 
 
 @contextmanager
-def full_disk(service: ServiceProcess) -> Iterator[None]:
+def full_disk(service: ServiceProcess) -> Generator[None]:
     """The service can write no file any further."""
     pid = service.process.pid
     before = resource.prlimit(pid, resource.RLIMIT_FSIZE)

@@ -155,6 +155,11 @@ def test_compose_starts_what_there_is_and_mounts_what_prepare_makes(tmp_path: Pa
     )
     assert len(mounted) > 8
     assert [one for one in mounted if not (folder / one).exists()] == []
+    # The image's user is nobody's on the machine: it reads what others may, behind a folder that is closed to others.
+    files = [path for one in mounted for path in (folder / one, *(folder / one).rglob("*"))]
+    assert [path for path in files if not path.stat().st_mode & (0o005 if path.is_dir() else 0o004)] == []
+    private = [folder / "etc", folder / "etc" / "authority", folder / "etc" / "authority" / "ca.key"]
+    assert [path.stat().st_mode & 0o077 for path in private] == [0, 0, 0]
     assert set(load_settings(folder / "etc" / "cluster.toml").cluster.nodes) == {"cloud1", "cloud2", "edge1"}
     service = parse_service((folder / "etc" / "service.toml").read_text(encoding="utf-8"), "service.toml")
     assert service.database.startswith("postgresql://")

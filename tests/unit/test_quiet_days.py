@@ -4,6 +4,7 @@ from datetime import date
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
@@ -13,6 +14,7 @@ from htfi.forecasting.known_variance.factor import KnownVariance
 from htfi.forecasting.known_variance.priors import Priors, shipped
 from htfi.forecasting.known_variance.quiet_days import QuietDays, is_near_year_end
 from htfi.forecasting.known_variance.relations import OTHER_ASSETS, VOLATILITY, asset_class
+from htfi.forecasting.panel import BarBatch
 
 SIZES = {
     "half_day": -0.5,
@@ -196,3 +198,34 @@ def test_a_day_of_currencies_knows_the_figures_that_move_days():
         one.of_closed(ROW, at - NS_PER_DAY, at)
         coming = one.ahead(ROW)
         assert (coming is not None and coming[0, 0] > 1.05) == moves
+
+
+def test_daily_bars_beside_hourly_ones_enter_and_leave_the_year_end():
+    """Bars of both close together; of the daily series something is known for some weeks of the year alone."""
+    one = KnownVariance((1, 5), 5.0, (), TOLD)
+    one.grow([("ACME", "1h"), ("ACME", "1d")])
+    both, days = np.array([0, 1]), range(days_since_1970("2024-11-11"), days_since_1970("2025-01-31"))
+    narrow: list[str] = []
+    lengths = np.array([NS_PER_DAY // 24, NS_PER_DAY])
+    for day in days:
+        if (day + 3) % 7 in (5, 6):  # 1970-01-01 was a Thursday
+            continue
+        end = np.full(2, day * NS_PER_DAY + 21 * 3600 * NS_PER_S)
+        one.of_closed(both, end - lengths, end)
+        coming = one.ahead(both)
+        if coming is not None and coming[1, 0] < 1.0:
+            narrow.append(str(np.datetime64(day, "D")))
+        one.learn(batch(both, end - lengths, end), np.array([1.0, 1.0]))
+    assert (narrow[0], narrow[-1]) == ("2024-12-19", "2024-12-30"), (
+        "before the first and before the last quiet day"
+    )
+
+
+def batch(index: NDArray[np.intp], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]) -> BarBatch:
+    num = len(index)
+    names = ("returns", "variance", "log_variance", "within_log_variance", "usual", "volume")
+    return BarBatch(
+        rows=slice(0, num), index=index, due=np.zeros(num, np.bool_), outcomes=np.full((num, 2), np.nan),
+        covariates=np.zeros((num, 0)), age=np.zeros(num, np.int64), group=np.arange(num), start_ns=start_ns,
+        end_ns=end_ns, **dict.fromkeys(names, np.zeros(num)),
+    )  # fmt: skip

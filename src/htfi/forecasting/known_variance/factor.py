@@ -76,9 +76,19 @@ class _Prepared:
     events: Array
     parts: list[Contributions]
 
-    def serves(self, index: Rows, start_ns: Instants, end_ns: Instants, table: ScheduledLines) -> bool:
-        """Whether bars that closed are those, and no calendar line became known or was withdrawn meanwhile."""
+    def serves(
+        self,
+        index: Rows,
+        known: NDArray[np.bool_],
+        start_ns: Instants,
+        end_ns: Instants,
+        table: ScheduledLines,
+    ) -> bool:
+        """Whether bars that closed are those, of the same series anything is known, and no calendar line became known
+        or was withdrawn meanwhile."""
         if len(index) != len(self.index) or not (index == self.index).all() or not len(self.starts):
+            return False
+        if not (known == self.known).all():  # the year's end came near, or is over
             return False
         came = (end_ns[self.known] == self.ends[:, 1]) & (self.daily | (start_ns[self.known] == self.starts))
         return bool(came.all()) and not table.has_changed(
@@ -170,7 +180,7 @@ class KnownVariance:
         if not len(rows):
             return None
         prepared = self._prepared
-        self._is_prepared = prepared is not None and prepared.serves(index, start_ns, end_ns, self._table)
+        self._is_prepared = prepared is not None and prepared.serves(index, known, start_ns, end_ns, self._table)
         if prepared is not None and self._is_prepared:
             begins, pattern, events, parts = (
                 prepared.begins,
