@@ -180,7 +180,9 @@ class KnownVariance:
         if not len(rows):
             return None
         prepared = self._prepared
-        self._is_prepared = prepared is not None and prepared.serves(index, known, start_ns, end_ns, self._table)
+        self._is_prepared = prepared is not None and prepared.serves(
+            index, known, start_ns, end_ns, self._table
+        )
         if prepared is not None and self._is_prepared:
             begins, pattern, events, parts = (
                 prepared.begins,
