@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "744eaa2caf6aed5c50a021cc413843b3cd747b57216320445753f61f11a535c3"
+SAMPLE_ROOT = "d4d839ec1132949ce577d6266868caa64b679aba70a1a3928d59a07a80e0f85b"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"
