@@ -18,6 +18,7 @@ class Refusal(NamedTuple):
 
     what: str
     retry_ns: int
+    every_ns: int  # between two requests that the quota lets through
 
 
 class UsageBatch(NamedTuple):
@@ -50,11 +51,18 @@ class UsageAccount:
         if self.rate is not None:
             wait_ns = self.rate.wait_ns(self.all_sent_ns, now_ns)
             if wait_ns:
-                return Refusal(f"more than {self.quota.requests_per_s:g} requests a second", wait_ns)
+                return Refusal(
+                    f"more than {self.quota.requests_per_s:g} requests a second",
+                    wait_ns,
+                    self.rate.interval_ns,
+                )
         if not self.has_sums:
             return None
         what = _spent(self.quota, self.stored.plus(self.fresh) if self.day == day_of(now_ns) else NOTHING)
-        return None if not what else Refusal(f"{what} of today are used", NS_PER_DAY - now_ns % NS_PER_DAY)
+        if not what:
+            return None
+        left_ns = NS_PER_DAY - now_ns % NS_PER_DAY
+        return Refusal(f"{what} of today are used", left_ns, left_ns)
 
     def take(self, now_ns: int) -> None:
         if self.rate is not None:

@@ -6,6 +6,7 @@ It covers what floods: a known key in `Authorization`. All else goes the whole w
 import time
 from collections.abc import Iterable
 from http import HTTPStatus
+from typing import NamedTuple
 
 from starlette.responses import Response
 from starlette.types import Scope
@@ -13,9 +14,18 @@ from starlette.types import Scope
 from htfi.apps.service.identity import address_of, is_open, over_quota
 from htfi.apps.service.measuring import RequestMeasures
 from htfi.apps.service.tenants import Tenants
+from htfi.domain.time import NS_PER_S
+from htfi.tenancy.refusal_pace import RefusalPace
 
 _STATUS = HTTPStatus.TOO_MANY_REQUESTS
 _BEARER = b"bearer "
+
+
+class RefusedRequest(NamedTuple):
+    """The answer, and how long its connection is not read then."""
+
+    response: Response
+    pause_s: float
 
 
 class EarlyRefusal:
@@ -27,8 +37,9 @@ class EarlyRefusal:
         """`page_paths` are those of the page's files, which are answered to whoever asks."""
         self._tenants, self._measured = tenants, measured
         self._page_paths = frozenset(page_paths)
+        self._pace = RefusalPace()
 
-    def answer(self, scope: Scope) -> Response | None:
+    def answer(self, scope: Scope) -> RefusedRequest | None:
         """The answer to a request that is over its quota, which counts as refused; None for any other."""
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(given) != 1 or given[0][: len(_BEARER)].lower() != _BEARER:
@@ -47,4 +58,5 @@ class EarlyRefusal:
         response = over_quota(refusal, accounts.tenants[caller.tenant], now_ns, scope["path"])
         if self._measured is not None:
             self._measured.end(scope, _STATUS, began_ns, None, is_stream=False)
-        return response
+        pause_ns = self._pace.pause_ns(caller.tenant, refusal.every_ns, now_ns)
+        return RefusedRequest(response, pause_ns / NS_PER_S)

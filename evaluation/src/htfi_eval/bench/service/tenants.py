@@ -5,12 +5,13 @@ How it is measured, and why so:
 - The figure is a ratio of two p99 of one service, so that all but the flood is the same on both sides: the same
   processes, connections and offered load. The flood's connections are there on both sides, and silent on one.
 - A turn is four blocks, calm, flooded, flooded, calm, the next one the other way round: what changes evenly while a
-  turn lasts changes both sides alike. Each side's two blocks are one sample: 25 s of 96 reads and 4 questions a second, so that
-  a turn's p99 rests on the 24 slowest of 2,400 reads and on the slowest of 100 questions. More questions would be
-  another load: one takes some 40 ms of a core, and a tenant that asks ten a second is not quiet.
+  turn lasts changes both sides alike. Each side's two blocks are one sample: 25 s of 96 reads and 4 questions a second,
+  so that a turn's p99 rests on the 24 slowest of 2,400 reads and on the slowest of 100 questions. More questions would
+  be another load: one takes some 40 ms of a core, and a tenant that asks ten a second is not quiet.
 - The figure is the median of the turns' ratios; its interval is of a bootstrap over turns, as requests of a turn are
   not independent of each other.
-- Both tenants may ask 100 a second. The quiet one does so; the other asks ten times that, over ten times the connections.
+- Both tenants may ask 100 a second. The quiet one does so; the other asks ten times that, over ten times as many
+  connections.
 - A flood comes from other machines. Here its clients would take processor time from the service and from the clients
   that are measured, so that they run only while a core has nothing else to do. They are slower for that where the
   machine is busy; then the run fails rather than measure less of a flood.
