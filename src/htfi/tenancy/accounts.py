@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.tenancy.quotas import Quota, Rate
+from htfi.tenancy.refusal_pace import next_read_ns
 from htfi.tenancy.usage import MICROS, NANOS, NOTHING, Usage, UsageKey, UsagePrices, day_of
 
 
@@ -18,7 +19,7 @@ class Refusal(NamedTuple):
 
     what: str
     retry_ns: int
-    every_ns: int  # between two requests that the quota lets through
+    pause_ns: int  # not to read the connection meanwhile
 
 
 class UsageBatch(NamedTuple):
@@ -41,6 +42,7 @@ class UsageAccount:
     day: int = 0
     stored: Usage = NOTHING
     fresh: Usage = NOTHING
+    _paused_to_ns: int = 0  # the last of the connections that wait is read then
 
     @classmethod
     def of(cls, quota: Quota) -> "UsageAccount":
@@ -54,7 +56,7 @@ class UsageAccount:
                 return Refusal(
                     f"more than {self.quota.requests_per_s:g} requests a second",
                     wait_ns,
-                    self.rate.interval_ns,
+                    self._pause_ns(self.rate.interval_ns, now_ns),
                 )
         if not self.has_sums:
             return None
@@ -62,7 +64,11 @@ class UsageAccount:
         if not what:
             return None
         left_ns = NS_PER_DAY - now_ns % NS_PER_DAY
-        return Refusal(f"{what} of today are used", left_ns, left_ns)
+        return Refusal(f"{what} of today are used", left_ns, self._pause_ns(left_ns, now_ns))
+
+    def _pause_ns(self, every_ns: int, now_ns: int) -> int:
+        self._paused_to_ns = next_read_ns(self._paused_to_ns, every_ns, now_ns)
+        return self._paused_to_ns - now_ns
 
     def take(self, now_ns: int) -> None:
         if self.rate is not None:

@@ -15,7 +15,6 @@ from htfi.apps.service.identity import address_of, is_open, over_quota
 from htfi.apps.service.measuring import RequestMeasures
 from htfi.apps.service.tenants import Tenants
 from htfi.domain.time import NS_PER_S
-from htfi.tenancy.refusal_pace import RefusalPace
 
 _STATUS = HTTPStatus.TOO_MANY_REQUESTS
 _BEARER = b"bearer "
@@ -37,7 +36,6 @@ class EarlyRefusal:
         """`page_paths` are those of the page's files, which are answered to whoever asks."""
         self._tenants, self._measured = tenants, measured
         self._page_paths = frozenset(page_paths)
-        self._pace = RefusalPace()
 
     def answer(self, scope: Scope) -> RefusedRequest | None:
         """The answer to a request that is over its quota, which counts as refused; None for any other."""
@@ -58,5 +56,4 @@ class EarlyRefusal:
         response = over_quota(refusal, accounts.tenants[caller.tenant], now_ns, scope["path"])
         if self._measured is not None:
             self._measured.end(scope, _STATUS, began_ns, None, is_stream=False)
-        pause_ns = self._pace.pause_ns(caller.tenant, refusal.every_ns, now_ns)
-        return RefusedRequest(response, pause_ns / NS_PER_S)
+        return RefusedRequest(response, refusal.pause_ns / NS_PER_S)
