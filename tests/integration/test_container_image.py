@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "744eaa2caf6aed5c50a021cc413843b3cd747b57216320445753f61f11a535c3"
+SAMPLE_ROOT = "32d1aaec26632ec1597c67ab8ac85e76d49c243e27673da99c6eaac933e03a6b"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"
