@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "d4d839ec1132949ce577d6266868caa64b679aba70a1a3928d59a07a80e0f85b"
+SAMPLE_ROOT = "d83169149a771150c6cc47ca2a4488bba151253c256a3eb1c1a796ad5891b7ca"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"

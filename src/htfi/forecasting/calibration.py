@@ -19,6 +19,7 @@ _INITIAL_SPANS = 20.0
 _HALF_TRUST_SERIES = (
     8.0  # series at which what an instant's outcomes miss together moves the shared part by half
 )
+_HALF_TRUST_LOG = 0.05  # a log stretch that counts by half: smaller ones are luck, larger ones are not
 _MAX_LOG_STRETCH = (
     0.7  # a stretch between one half and two: beyond it the experts, not the width, are at fault
 )
@@ -32,7 +33,8 @@ class Calibration:
     While the stretch stays inside its bounds the mean miss rate of a series tends to 10% whatever the data, as
     1/(γ_h·num). γ_h = γ/h, because h overlapping outcomes show little more than one. In a regime that was hardly seen
     the shared part moves as fast as a mean (Robbins and Monro 1951). It moves less while series are few: one series'
-    misses are luck for the most part, and following them costs more than it mends.
+    misses are luck for the most part, and following them costs more than it mends. For the same reason a sum s of both
+    parts is used as s·s²/(s² + .05²): little of it while it is small, nearly all once misses that go on made it large.
     """
 
     def __init__(self, config: ForecastConfig, num_regimes: int) -> None:
@@ -85,10 +87,13 @@ class Calibration:
         if compiled.core is not None:
             stretch = np.empty((len(index), len(self._horizons)))
             own, shared = self.columns["log_stretch"], self.shared["log_stretch"]
-            compiled.core.fill_stretch(index, groups, regimes, own, shared, stretch, _MAX_LOG_STRETCH)
+            compiled.core.fill_stretch(
+                index, groups, regimes, own, shared, stretch, _HALF_TRUST_LOG, _MAX_LOG_STRETCH
+            )
             return stretch
         both = self.columns["log_stretch"][index] + self.shared["log_stretch"][groups, regimes]
-        return exact.exp(_clamp_stretch(both))
+        square = both * both
+        return exact.exp(_clamp_stretch(both * (square / (square + _HALF_TRUST_LOG * _HALF_TRUST_LOG))))
 
     def state(self) -> dict[str, Any]:
         return {"own": self.columns.state(), "shared": self.shared.state()}

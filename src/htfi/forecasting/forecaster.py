@@ -12,6 +12,7 @@ from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.events import Bar
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.forecasting import compiled, kinds
+from htfi.forecasting.band_reversion import BandReversion
 from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import SeriesColumns
@@ -33,7 +34,7 @@ from htfi.forecasting.track_record import TrackRecordRow
 
 Array = NDArray[np.float64]
 
-VERSION = "6"
+VERSION = "7"
 FUSED = "fused"
 NARRATOR = "narrator"  # not an expert: the effect of news on the mix
 # Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
@@ -68,6 +69,7 @@ class Forecaster:
         self._kinds = KindsOfSeries(self._names, config.experts)
         self._reversion = MeanReversion(config.horizons) if kinds.AUTO in config.experts else None
         self._calibration = Calibration(config, _NUM_REGIMES)
+        self._bands = BandReversion(config.horizons, self._low, self._high)
         self._joint = JointHistory(config.levels)
         self._opinions = OpinionTracker(config)
         self._scoreboard = Scoreboard((FUSED, *self._names), config.horizons, config.levels)
@@ -278,6 +280,7 @@ class Forecaster:
             experts[idle] = np.nan
         regimes = newest["regime"][batch.index]
         calibration = self._calibration.stretch(batch.index, batch.group, regimes)
+        self._bands.apply(batch.index, experts, ahead, calibration)
         pools = self._kinds.pools(batch.index, batch.group)
         weights, fused = self._learning.fuse(
             batch.index, pools, regimes, self._kinds.pool_sizes, experts, calibration
@@ -429,6 +432,7 @@ class Forecaster:
             "panel": self._panel.state(),
             "experts": {expert.name: expert.state() for expert in self._experts},
             "calibration": self._calibration.state(),
+            "bands": self._bands.state(),
             "learning": self._learning.state(),
             "newest": self._newest.state(),
             "pending": self._pending.state(),
@@ -454,6 +458,9 @@ class Forecaster:
         for expert in self._experts:
             expert.restore(state["experts"][expert.name])
         self._calibration.restore(state["calibration"])
+        self._bands.columns.grow(len(self._panel))
+        if "bands" in state:
+            self._bands.restore(state["bands"])
         self._learning.restore(state["learning"])
         self._newest.restore(state["newest"])
         self._pending.restore(state["pending"])
@@ -470,7 +477,8 @@ class Forecaster:
             expert.grow(num_series)
         if self._reversion is not None:
             self._reversion.grow(num_series)
-        for columns in (self._learning.columns, self._calibration.columns, self._newest, self._pending):
+        parts = (self._learning, self._calibration, self._bands)
+        for columns in (*(part.columns for part in parts), self._newest, self._pending):
             columns.grow(num_series)
         self._opinions.grow(num_series)
         self._joint.grow(self._panel.intervals)

@@ -1046,13 +1046,47 @@ def learn_calibration(
 
 def fill_stretch(
     const int64_t[::1] index, const int64_t[::1] groups, const int64_t[::1] regimes, const double[:, ::1] own,
-    const double[:, :, ::1] shared, double[:, ::1] stretch, double bound,
+    const double[:, :, ::1] shared, double[:, ::1] stretch, double half_trust, double bound,
 ):
     """`Calibration.stretch`, into stretch [n, H]."""
     cdef Py_ssize_t i, j
+    cdef double both, square
     for i in range(index.shape[0]):
         for j in range(stretch.shape[1]):
-            stretch[i, j] = exact_exp(clamp(own[index[i], j] + shared[groups[i], regimes[i], j], bound))
+            both = own[index[i], j] + shared[groups[i], regimes[i], j]
+            square = both * both
+            both = both * (square / (square + half_trust * half_trust))
+            stretch[i, j] = exact_exp(clamp(both, bound))
+
+
+def revert_bands(
+    const int64_t[::1] index, const double[:, :, :, ::1] experts, const double[:, :] ahead, double[::1] levels,
+    double[::1] nums, const double[::1] below, const double[::1] above, double[:, ::1] stretch, Py_ssize_t low,
+    Py_ssize_t high, double sigma_floor, double level_bars, double max_away,
+):
+    """`BandReversion.apply`: changes stretch [n, H], and the levels and numbers of bars [N]."""
+    cdef Py_ssize_t i, j, k, row, last = experts.shape[2] - 1, num_ready
+    cdef double total, width, away, known
+    cdef bint has_ahead = ahead is not None
+    for i in range(index.shape[0]):
+        row, total, num_ready = index[i], 0.0, 0
+        for k in range(experts.shape[1]):
+            width = experts[i, k, last, high] - experts[i, k, last, low]
+            if isfinite(width):
+                total += width
+                num_ready += 1
+        if num_ready == 0:
+            continue
+        width = total / num_ready
+        if has_ahead:
+            width = width / ahead[i, last]
+        width = exact_log(most(width, sigma_floor))
+        known = least(nums[row] + 1.0, level_bars)
+        nums[row] = known
+        levels[row] = levels[row] + (width - levels[row]) / known
+        away = clamp(width - levels[row], max_away)
+        for j in range(stretch.shape[1]):
+            stretch[i, j] *= exact_exp(-((below[j] if away < 0.0 else above[j]) * away))
 
 
 def add_scores(
