@@ -82,6 +82,7 @@ async def _block(
         "reads": dict(reads.statuses),
         "questions": dict(questions.statuses),
         "withdrawn": withdrawn,
+        "lost": sum(one.is_lost for one in both),
         "cpu_s": time.process_time() - began_s,
     }
 
