@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from archives import unpack
+from htfi.apps.display.known_events import known_events_words
 from htfi.domain.decision import Decision, PolicyOutcome, encode_decision
 from htfi.pipeline.record.entry import decode_entry, encode_entry, entry_json
 from htfi.pipeline.record.words import WORDS
@@ -26,6 +27,7 @@ ROOTS = {
     "run-neutral-1": "3aba164082fcf10ad829871d35bb154d31d6b075a5c3bb54eb204ccac4e51d32",
     "run-neutral-2": "930e787e4af68be9d1876ad506c0b3eb3fa2bd3377ef6c6c4f89cb851c209d12",
     "run-swaps-2": "acc0ca321ae6b9eedefbd3e429aae383cc97a51307530af43f90b37f1e30cfdd",
+    "run-known-events": "966cbe74b49d6fc161fd419e5e216edf6e89ca6cfa8068163ef8812f901e2e4b",
     "edge-narrator-2": "cc84292926196039eace35eadf0fbb080c6f9a40ced35237baf00a7ba51cfa64",
     "edge-templates-5": "0a7dbe1fda5b212bb5cb8452834cd7af97b00c8d13dc2b872f9768ac93d8f224",
 }
@@ -43,6 +45,7 @@ NUM_ENTRIES = {
     "run-neutral-1": (35, 5),
     "run-neutral-2": (34, 4),
     "run-swaps-2": (35, 5),
+    "run-known-events": (40, 10),
     "edge-templates-5": (37, 15),
 }
 
@@ -123,3 +126,13 @@ def test_an_old_ledger_is_shown_audited_proved_and_reported(folder: Path, tmp_pa
     htfi("ledger", "check-proof", str(tmp_path / "proof.json"))
     htfi("report", str(folder))
     assert decision.symbol in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_events_of_a_band_are_read_from_an_old_ledger(tmp_path: Path, htfi: Htfi) -> None:
+    unpack(LEDGERS / "run-known-events.tar.xz", tmp_path)
+    folder = tmp_path / "run-known-events"
+    held = [decision for decision in decisions(folder) if known_events_words(decision)]
+    assert len(held) == 8
+    words = "the next bar's band is × 7.58 for earnings at 2024-03-05 05:30 (× 7.58)"
+    assert known_events_words(held[0]) == words
+    assert words in htfi("ledger", "show", str(folder), held[0].id)

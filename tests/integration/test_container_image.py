@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "32d1aaec26632ec1597c67ab8ac85e76d49c243e27673da99c6eaac933e03a6b"
+SAMPLE_ROOT = "d83169149a771150c6cc47ca2a4488bba151253c256a3eb1c1a796ad5891b7ca"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"

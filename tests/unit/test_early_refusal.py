@@ -7,13 +7,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from htfi.apps.service.early_refusal import EarlyRefusal
-from htfi.apps.service.http_protocol import MAX_PAUSE_S, MIN_PAUSE_S, BoundedHttpProtocol
+from htfi.apps.service.early_refusal import EarlyRefusal, RefusedRequest
+from htfi.apps.service.http_protocol import BoundedHttpProtocol
 from htfi.apps.service.tenants import Tenants
 from htfi.library.serving.callers import Caller
 from htfi.library.serving.callers import Scope as ApiScope
@@ -22,6 +22,7 @@ from htfi.tenancy.config import ServiceConfig
 from htfi.tenancy.quotas import Quota
 
 REFUSED, ADMITTED = b"GET /refused HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /admitted HTTP/1.1\r\nHost: a\r\n\r\n"
+PAUSE_S = 0.25
 
 
 def early(quota: Quota) -> tuple[EarlyRefusal, UsageAccounts]:
@@ -48,8 +49,10 @@ def test_known_key_is_refused_only_once_its_quota_is_spent() -> None:
     asked = scope("/v1/series", b"Bearer right")
     assert refusing.answer(asked) is None
     accounts.use("acme", "key", time.time_ns(), requests=1)
-    answer = refusing.answer(asked)
-    assert answer is not None
+    refused = refusing.answer(asked)
+    assert refused is not None
+    assert refused.pause_s == 1.0
+    answer = refused.response
     assert answer.status_code == 429
     assert int(answer.headers["retry-after"]) > 0
     batch = accounts.batch()
@@ -118,8 +121,8 @@ async def _answered(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse("yes")(scope, receive, send)
 
 
-def _refusing(scope: Scope) -> Response | None:
-    return PlainTextResponse("no", 429) if scope["path"] == "/refused" else None
+def _refusing(scope: Scope) -> RefusedRequest | None:
+    return RefusedRequest(PlainTextResponse("no", 429), PAUSE_S) if scope["path"] == "/refused" else None
 
 
 def connection(requests: list[bytes], *, is_behind_proxy: bool = False) -> tuple[list[float], _Transport]:
@@ -138,23 +141,36 @@ def connection(requests: list[bytes], *, is_behind_proxy: bool = False) -> tuple
             assert transport.is_read
             clock.timers.clear()
             protocol.data_received(request)
-            if not transport.is_read:
-                (pause,) = [one for one in clock.timers if one[1] == protocol.flow.resume_reading]
-                pauses.append(pause[0])
-                pause[1]()
-            for _ in range(5):
+            for delay_s, resume in clock.timers:
+                if delay_s == PAUSE_S:
+                    assert not transport.is_read
+                    pauses.append(delay_s)
+                    resume()
+            for _ in range(5 * request.count(b"GET")):
                 await asyncio.sleep(0)
         return pauses, transport
 
     return asyncio.run(scene())
 
 
-def test_pause_doubles_to_its_bound_and_begins_anew_after_an_admitted_request() -> None:
+def test_connection_is_not_read_after_each_refusal() -> None:
     pauses, transport = connection([*[REFUSED] * 9, ADMITTED, REFUSED])
-    assert pauses[:4] == [MIN_PAUSE_S, 2 * MIN_PAUSE_S, 4 * MIN_PAUSE_S, 8 * MIN_PAUSE_S]
-    assert pauses[7:] == [MAX_PAUSE_S, MAX_PAUSE_S, MIN_PAUSE_S]
+    assert pauses == [PAUSE_S] * 10
     assert transport.written.count(b"HTTP/1.1 429") == 10
     assert transport.written.count(b"HTTP/1.1 200") == 1
+
+
+def test_requests_sent_ahead_of_a_refusal_are_refused_once_more_and_then_not_read() -> None:
+    _, transport = connection([REFUSED * 400])
+    assert transport.is_closed
+    assert transport.written.count(b"HTTP/1.1 429") == 2
+    assert transport.written.count(b"connection: close") == 1
+
+
+def test_requests_sent_ahead_are_answered_while_they_are_admitted() -> None:
+    _, transport = connection([ADMITTED * 400, REFUSED])
+    assert not transport.is_closed
+    assert transport.written.count(b"HTTP/1.1 200") == 400
 
 
 def test_connection_is_kept_after_the_pause_unless_its_client_wants_it_closed() -> None:

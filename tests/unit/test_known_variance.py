@@ -325,3 +325,28 @@ def stretched(bar: Bar, times: float) -> Bar:
     """A bar whose moves from its open are so many times as large."""
     moved = {name: bar.open * (getattr(bar, name) / bar.open) ** times for name in ("high", "low", "close")}
     return msgspec.structs.replace(bar, **moved)
+
+
+def test_a_bar_that_comes_on_a_closed_day_is_taken_as_it_comes():
+    """A holiday that is none: daily bars of shares go on through it."""
+    rng, price, closes_ns = np.random.default_rng(6), 100.0, MONDAY_NS + 16 * HOUR_NS
+    closure = ScheduledEvent(
+        time_ns=1_704_067_200 * NS_PER_S + 30 * NS_PER_DAY, kind="market_closed", name="", currency="USD",
+        is_exact=False,
+    )  # fmt: skip
+    with_it, without = forecaster(closure), forecaster()
+    widths: list[float] = []
+    for day in range(45):
+        if day % 7 > 4:
+            continue
+        before, price = price, price * float(np.exp(0.01 * rng.standard_normal()))
+        end_ns = closes_ns + day * NS_PER_DAY
+        one = Bar(end_ns, end_ns, "t", day, "ACME", "1d", end_ns - NS_PER_DAY, end_ns, before, max(before, price),
+                  min(before, price), price)  # fmt: skip
+        for each in (with_it, without):
+            each.observe([one])
+        if day > 29:
+            widths.append(band(with_it, "ACME/1d") / band(without, "ACME/1d"))
+    assert len(widths) > 10
+    assert min(widths) > 0.8
+    assert max(widths) < 1.25

@@ -174,7 +174,7 @@ def test_only_events_that_change_a_band_by_a_tenth_are_named():
     ("changes", "why"),
     [
         ({"events": [kind("us_cpi", 1.04)]}, "what their bars held, 1 kind, changes none by a tenth"),
-        ({}, "none of their bars held one"),
+        ({}, "none of their bars held one with an effect"),
         (
             {"num_days_of_others": 3},
             "of daily bars of what is no pair of currencies results of the company alone do, and it states none in "
@@ -183,7 +183,7 @@ def test_only_events_that_change_a_band_by_a_tenth_are_named():
         (
             {"num_days_of_others": 3, "has_other_bars": True},
             "of daily bars of what is no pair of currencies results of the company alone do, and none of their other "
-            "bars held one",
+            "bars held one with an effect",
         ),
     ],
 )

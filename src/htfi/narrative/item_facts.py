@@ -106,7 +106,7 @@ class ItemFacts:
         for text, reading in prepared.texts:
             self._read_ahead.hold(text, reading)
         for facts in prepared.passages:
-            self._reader.keep(facts)
+            self._reader.keep_passage(facts)
 
     def forget(self, headline: str) -> None:
         """Drop what was read ahead of an item's headline."""

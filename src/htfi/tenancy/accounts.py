@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.tenancy.quotas import Quota, Rate
+from htfi.tenancy.refusal_pace import next_read_ns
 from htfi.tenancy.usage import MICROS, NANOS, NOTHING, Usage, UsageKey, UsagePrices, day_of
 
 
@@ -18,6 +19,7 @@ class Refusal(NamedTuple):
 
     what: str
     retry_ns: int
+    pause_ns: int  # not to read the connection meanwhile
 
 
 class UsageBatch(NamedTuple):
@@ -40,6 +42,7 @@ class UsageAccount:
     day: int = 0
     stored: Usage = NOTHING
     fresh: Usage = NOTHING
+    _paused_to_ns: int = 0  # the last of the connections that wait is read then
 
     @classmethod
     def of(cls, quota: Quota) -> "UsageAccount":
@@ -50,11 +53,22 @@ class UsageAccount:
         if self.rate is not None:
             wait_ns = self.rate.wait_ns(self.all_sent_ns, now_ns)
             if wait_ns:
-                return Refusal(f"more than {self.quota.requests_per_s:g} requests a second", wait_ns)
+                return Refusal(
+                    f"more than {self.quota.requests_per_s:g} requests a second",
+                    wait_ns,
+                    self._pause_ns(self.rate.interval_ns, now_ns),
+                )
         if not self.has_sums:
             return None
         what = _spent(self.quota, self.stored.plus(self.fresh) if self.day == day_of(now_ns) else NOTHING)
-        return None if not what else Refusal(f"{what} of today are used", NS_PER_DAY - now_ns % NS_PER_DAY)
+        if not what:
+            return None
+        left_ns = NS_PER_DAY - now_ns % NS_PER_DAY
+        return Refusal(f"{what} of today are used", left_ns, self._pause_ns(left_ns, now_ns))
+
+    def _pause_ns(self, every_ns: int, now_ns: int) -> int:
+        self._paused_to_ns = next_read_ns(self._paused_to_ns, every_ns, now_ns)
+        return self._paused_to_ns - now_ns
 
     def take(self, now_ns: int) -> None:
         if self.rate is not None:

@@ -49,13 +49,15 @@ class ArchModel:
         )  # of scale, variance, shape
 
     def fit(self, context: Array) -> Array:
-        """The scale of the returns, and what arch fits to them in units of it; NaN where no fit is found."""
+        """The scale of the returns, and what arch fits to them in units of it; NaN where its fit did not converge."""
         scale = float(context.std())
         if not scale > 0.0:
             return np.full(self.num_parameters, np.nan)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of its optimiser: what it finds is checked where it is used
             fit = self._model(context / scale).fit(disp="off", show_warning=False)
+        if fit.convergence_flag:
+            return np.full(self.num_parameters, np.nan)
         return np.array([scale, *fit.params.to_numpy()])
 
     def quantiles_of(

@@ -353,10 +353,12 @@ def _events_line(totals: RunTotals) -> str:
 def _why_none(totals: RunTotals) -> str:
     if totals.events:
         return f"what their bars held, {counted(len(totals.events), 'kind')}, changes none by a tenth"
-    others = "none of their bars held one"
+    others = "none of their bars held one with an effect"
     if totals.num_days_of_others:
         others = (
-            "none of their other bars held one" if totals.has_other_bars else "it states none in this time"
+            "none of their other bars held one with an effect"
+            if totals.has_other_bars
+            else "it states none in this time"
         )
         return f"of daily bars of what is no pair of currencies results of the company alone do, and {others}"
     return others

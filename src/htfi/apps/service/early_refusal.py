@@ -6,6 +6,7 @@ It covers what floods: a known key in `Authorization`. All else goes the whole w
 import time
 from collections.abc import Iterable
 from http import HTTPStatus
+from typing import NamedTuple
 
 from starlette.responses import Response
 from starlette.types import Scope
@@ -13,9 +14,17 @@ from starlette.types import Scope
 from htfi.apps.service.identity import address_of, is_open, over_quota
 from htfi.apps.service.measuring import RequestMeasures
 from htfi.apps.service.tenants import Tenants
+from htfi.domain.time import NS_PER_S
 
 _STATUS = HTTPStatus.TOO_MANY_REQUESTS
 _BEARER = b"bearer "
+
+
+class RefusedRequest(NamedTuple):
+    """The answer, and how long its connection is not read then."""
+
+    response: Response
+    pause_s: float
 
 
 class EarlyRefusal:
@@ -28,7 +37,7 @@ class EarlyRefusal:
         self._tenants, self._measured = tenants, measured
         self._page_paths = frozenset(page_paths)
 
-    def answer(self, scope: Scope) -> Response | None:
+    def answer(self, scope: Scope) -> RefusedRequest | None:
         """The answer to a request that is over its quota, which counts as refused; None for any other."""
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(given) != 1 or given[0][: len(_BEARER)].lower() != _BEARER:
@@ -47,4 +56,4 @@ class EarlyRefusal:
         response = over_quota(refusal, accounts.tenants[caller.tenant], now_ns, scope["path"])
         if self._measured is not None:
             self._measured.end(scope, _STATUS, began_ns, None, is_stream=False)
-        return response
+        return RefusedRequest(response, refusal.pause_ns / NS_PER_S)

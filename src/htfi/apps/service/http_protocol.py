@@ -7,14 +7,15 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
-from starlette.responses import Response
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from htfi.apps.service.early_refusal import RefusedRequest
 
 MAX_HEAD_BYTES = 64 << 10  # request line and header fields
 MAX_UNREAD_BYTES = 1 << 20  # of a body after its answer, so that a client may yet read why it was refused
 MAX_WAIT_S = 30.0  # for a whole head, and for the next part of a body
-MIN_PAUSE_S, MAX_PAUSE_S = 0.01, 1.0  # a connection is not read after a refusal
+_SLICE = 4_096  # bytes that are parsed before it is looked whether the connection is to be closed
 _DETAIL = (
     b'{"type":"about:blank","title":"Request Header Fields Too Large","status":431,'
     b'"detail":"the head of the request is larger than 64 KiB"}'
@@ -30,15 +31,17 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     silent before its request is whole.
 
     A request that comes whole costs no timer. One that `refusing` answers costs no task. The connection is then not
-    read for a while, twice as long after each refusal that follows another, so that a client which asks on at once
-    waits; behind a proxy, where a connection serves many, it is read at once.
+    read for as long as that says, so that a client which asks on at once waits; behind a proxy, where a connection
+    serves many, it is read at once. A client that had sent its next request before the answer came is refused that
+    too, and the connection is closed: else it would be refused without end in one turn of the loop.
     """
 
     def __init__(
-        self, refusing: Callable[[Scope], Response | None] | None, *args: Any, **options: Any
+        self, refusing: Callable[[Scope], RefusedRequest | None] | None, *args: Any, **options: Any
     ) -> None:
         super().__init__(*args, **options)
-        self._refusing, self._pause_s = refusing, MIN_PAUSE_S
+        self._refusing = refusing
+        self._pause: asyncio.TimerHandle | None = None  # while the connection is not read after a refusal
         self._num_head_bytes = self._num_unread_bytes = 0
         self._is_in_head, self._is_in_body = True, False  # nothing has come yet: the first head is owed
         self._timer: asyncio.TimerHandle | None = None
@@ -49,12 +52,19 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        if self._pause is not None:
+            self._pause.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._is_in_body:
             self._stop_timer()
-        super().data_received(data)
+        if self._refusing is None or self._is_in_body or len(data) <= _SLICE:
+            super().data_received(data)
+        else:
+            for begin in range(0, len(data), _SLICE):
+                if not self.transport.is_closing():
+                    super().data_received(data[begin : begin + _SLICE])
         if self._is_in_head:
             self._num_head_bytes += len(data)
             if self._num_head_bytes > MAX_HEAD_BYTES:
@@ -79,25 +89,34 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        response = None if self._refusing is None else self._refusing(cast(Scope, cycle.scope))
-        if response is None:
-            self._pause_s = MIN_PAUSE_S
-            super()._start_asgi_task(cycle, app)
+        if self.transport.is_closing():  # after a refusal: what else the client had sent is not answered
+            cycle.response_complete = True
             return
+        refused = None if self._refusing is None else self._refusing(cast(Scope, cycle.scope))
+        if refused is None:
+            super()._start_asgi_task(cycle, app)
+        else:
+            self._refuse(cycle, refused)
+
+    def _refuse(self, cycle: RequestResponseCycle, refused: RefusedRequest) -> None:
+        response, is_kept = refused.response, cycle.keep_alive and self._pause is None
         fields = [*cycle.default_headers, *response.raw_headers]
-        if not cycle.keep_alive:
+        if not is_kept:
             fields.append((b"connection", b"close"))
         body = b"" if cycle.scope["method"] == "HEAD" else response.body
         head = b"".join(b"%s: %s\r\n" % field for field in fields)
         self.transport.write(b"%s%s\r\n%s" % (STATUS_LINE[response.status_code], head, body))
         cycle.response_started = cycle.response_complete = True
-        if not cycle.keep_alive:
+        if not is_kept:
             self.transport.close()
         self.on_response_complete()
-        if not self.config.proxy_headers and not self.transport.is_closing():
+        if is_kept and not self.config.proxy_headers:
             self.flow.pause_reading()
-            self.loop.call_later(self._pause_s, self.flow.resume_reading)
-            self._pause_s = min(2.0 * self._pause_s, MAX_PAUSE_S)
+            self._pause = self.loop.call_later(refused.pause_s, self._end_pause)
+
+    def _end_pause(self) -> None:
+        self._pause = None
+        self.flow.resume_reading()
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)

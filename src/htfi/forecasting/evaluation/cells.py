@@ -7,6 +7,7 @@ effective number of independent forecasts, whose exact binomial interval is give
 Methodology 24(2).
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ MAX_BLOCKS = 200
 BLOCK_HORIZONS = 3
 MIN_BLOCKS = 3.0  # effective blocks below which a cell has no interval
 CONFIDENCE = 0.95
-_HALVINGS = 27
+_MAX_STEPS, _EXACT = 60, 1e-10  # of a search for a bound of an interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,22 +144,36 @@ def _spread(away: Array, weights: Array) -> tuple[Array, Array]:
 def _exact_interval(share: Array, num: Array) -> tuple[Array, Array]:
     """Clopper and Pearson's interval of shares [C] of real numbers of trials [C]; NaN where the number is."""
     hits, tail = share * num, 0.5 * (1.0 - CONFIDENCE)
-    low = _where_beta_is(tail, hits, num - hits + 1.0)
-    high = _where_beta_is(1.0 - tail, hits + 1.0, num - hits)
+    a, b = np.stack([hits, hits + 1.0]), np.stack([num - hits + 1.0, num - hits])
+    low, high = _where_beta_is(np.array([[tail], [1.0 - tail]]), a, b)
     unknown = ~np.isfinite(num)
     low = np.where(hits <= 0.0, 0.0, low)
     high = np.where(num - hits <= 0.0, 1.0, high)
     return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
 
 
-def _where_beta_is(chance: float, a: Array, b: Array) -> Array:
-    """x with I_x(a, b) = chance, by halving."""
-    low, high = np.zeros(len(a)), np.ones(len(a))
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        below = incomplete_beta(a, b, middle) < chance
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return 0.5 * (low + high)
+def _where_beta_is(chance: Array, a: Array, b: Array) -> Array:
+    """x with I_x(a, b) = chance, by Newton's method, and by halving where it leaves what is known to hold x; any number
+    where a or b is not above 0."""
+    good = (a > 0.0) & (b > 0.0)
+    a, b = np.where(good, a, 1.0), np.where(good, b, 1.0)
+    low, high, mean = np.zeros(a.shape), np.ones(a.shape), a / (a + b)
+    x = mean + np.where(chance < 0.5, -2.0, 2.0) * np.sqrt(mean * (1.0 - mean) / (a + b + 1.0))
+    x = np.where((x > 0.0) & (x < 1.0), x, mean)
+    log_beta = np.array(
+        [math.lgamma(p) + math.lgamma(q) - math.lgamma(p + q) for p, q in zip(a.flat, b.flat, strict=True)]
+    )
+    log_beta = log_beta.reshape(a.shape)
+    for _ in range(_MAX_STEPS):
+        miss = incomplete_beta(a, b, x) - chance
+        low, high = np.where(miss < 0.0, x, low), np.where(miss < 0.0, high, x)
+        inside = np.minimum(np.maximum(x, 1e-300), 1.0 - 1e-16)
+        slope = np.exp((a - 1.0) * np.log(inside) + (b - 1.0) * np.log1p(-inside) - log_beta)
+        guess = x - miss / np.maximum(slope, 1e-300)
+        before, x = x, np.where((guess >= low) & (guess <= high), guess, 0.5 * (low + high))
+        if bool((np.abs(x - before) < _EXACT).all()):
+            break
+    return x
 
 
 def _chance(share: Array, num: Array, nominal: float | Array | None) -> Array:

@@ -74,6 +74,11 @@ class ScheduledLines:
         }
         return np.array(sorted(days), np.int64)
 
+    def all_closed_days(self, currency: str) -> Instants:
+        """The days without a session, rising, whenever they were known."""
+        days = {one.day for one in self.closures if not one.is_half and one.currency in (currency, "")}
+        return np.array(sorted(days), np.int64)
+
 
 _NONE = np.empty(0, np.intp)
 

@@ -31,6 +31,8 @@ from htfi.forecasting.known_variance.event_facts import KindFacts, event_facts
 from htfi.forecasting.known_variance.event_table import ScheduledLines, tabulate
 from htfi.forecasting.known_variance.priors import Priors, shipped
 from htfi.forecasting.known_variance.quiet_days import QuietDays, is_near_year_end
+from htfi.forecasting.known_variance.quiet_hours import KIND as CLOSED_HOURS
+from htfi.forecasting.known_variance.quiet_hours import are_quiet, may_hold
 from htfi.forecasting.known_variance.relations import (
     FX,
     HOME,
@@ -114,6 +116,8 @@ class KnownVariance:
         self.effects = EventEffects(self._table, self._priors, _GAPS)
         self._surprises = SurpriseEffects(self.effects, self._table, events) if self._table.kinds else None
         self._first_gap = len(self._table.kinds)
+        self._closed_hours = [self._priors.quiet_hours(assets).get(CLOSED_HOURS, 0.0) for assets in _ASSETS]
+        self._closures = self._table.all_closed_days(HOME)
         self._quiet_days = [QuietDays(self._priors.quiet_days(assets)) for assets in _ASSETS]
         self._hours, self._pattern = ComingBars(), WeeklyPattern()
         self._columns = SeriesColumns()
@@ -180,7 +184,9 @@ class KnownVariance:
         if not len(rows):
             return None
         prepared = self._prepared
-        self._is_prepared = prepared is not None and prepared.serves(index, known, start_ns, end_ns, self._table)
+        self._is_prepared = prepared is not None and prepared.serves(
+            index, known, start_ns, end_ns, self._table
+        )
         if prepared is not None and self._is_prepared:
             begins, pattern, events, parts = (
                 prepared.begins,
@@ -320,6 +326,7 @@ class KnownVariance:
         shows = columns["has_pattern"][rows] > 0
         if shows.any():
             pattern[shows, 1:] = self._pattern.factors(rows[shows], begins[shows, 1:])
+            self._add_closed_hours(rows, shows, begins, max(int(ends[:, 0].max()), 0), pattern)
         kind = columns["kind"][rows]
         daily = kind != _INTRADAY
         if daily.any():
@@ -334,6 +341,19 @@ class KnownVariance:
                 events[among] = part.factors(num_bars)
                 parts.append(part)
         return spans, pattern, events, parts
+
+    def _add_closed_hours(
+        self, rows: Rows, shows: NDArray[np.bool_], begins: Instants, now_ns: int, pattern: Array
+    ) -> None:
+        """Multiply the variances [n, 1 + B] of bars of pairs by what a holiday in New York makes of its hours."""
+        if not may_hold(begins[shows, 1:], self._closures):
+            return
+        closed = self._table.closed_days(HOME, now_ns)
+        for place, log_scale in enumerate(self._closed_hours):
+            among = shows & (self._columns["assets"][rows] == place)
+            if log_scale and among.any():
+                factor = exact.exp(np.array(2.0 * log_scale))
+                pattern[among, 1:] *= np.where(are_quiet(begins[among, 1:], closed), factor, 1.0)
 
     def _of_quiet_days(self, rows: Rows, ends: Instants) -> Array:
         """Factors [n, B] of the variance of daily bars with these ends [n, 1 + B]; 1 for what trades at weekends."""

@@ -48,6 +48,10 @@ class Priors:
         """The log factors of scale of an asset class' daily bars on `quiet_days.KINDS`."""
         return self._table.get(assets, {}).get("quiet_days", {})
 
+    def quiet_hours(self, assets: str) -> Mapping[str, float]:
+        """The log factors of scale of an asset class' bars within a day, by `quiet_hours.KIND`."""
+        return self._table.get(assets, {}).get("quiet_hours", {})
+
     def log_factors(self, kinds: Sequence[str], assets: str, length_ns: int) -> KindPriors:
         """For bars of this length: the excess variance of an event is spread over the bar that holds it."""
         known: Mapping[str, Any] = self._table.get(assets, {})

@@ -1,6 +1,7 @@
 """Days of the year on which daily bars move less: around the year's end, before holidays, and on half days."""
 
 from collections.abc import Mapping
+from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ Instants = NDArray[np.int64]
 Days = NDArray[np.int64]
 
 KINDS = ("half_day", "year_end", "before_year_end", "before_holiday", "two_before_holiday")
+_EPOCH = date(1970, 1, 1).toordinal()
 _DECEMBER = 11  # months are counted from 0
 _YEAR_END = (24, 31)  # of December
 _BEFORE_YEAR_END = (20, 23)
@@ -24,12 +26,9 @@ _WEEK_DAYS, _SLACK_DAYS = 5, 10  # days with a bar in a week; holidays and days 
 
 def is_near_year_end(end_ns: int, num_bars: int) -> bool:
     """Whether a quiet day of December may be among so many daily bars after one that ends then, or that one."""
-    day = np.int64(end_ns // NS_PER_DAY)
-    reach = num_bars * 7 // _WEEK_DAYS + _SLACK_DAYS
-    first, last = ((day + step).astype("datetime64[D]") for step in (-_SLACK_DAYS, reach))
-    year_end = first.astype("datetime64[Y]").astype("datetime64[M]") + _DECEMBER
-    begin = year_end.astype("datetime64[D]") + _BEFORE_YEAR_END[0] - 1
-    return bool(begin <= last)
+    day = _EPOCH + end_ns // NS_PER_DAY
+    first, last = day - _SLACK_DAYS, day + num_bars * 7 // _WEEK_DAYS + _SLACK_DAYS
+    return date(date.fromordinal(first).year, _DECEMBER + 1, _BEFORE_YEAR_END[0]).toordinal() <= last
 
 
 class QuietDays:

@@ -61,13 +61,19 @@ class FactReader:
     """Texts to facts, in order. The same text gives the same facts, whatever the batch."""
 
     def __init__(
-        self, network: FactNetwork | None, linker: EntityLinker, headlines: TextReader | None = None
+        self,
+        network: FactNetwork | None,
+        linker: EntityLinker,
+        headlines: TextReader | None = None,
+        passages: FactNetwork | None = None,
     ) -> None:
         """Without a network, code alone reads, and bodies count for what central banks decided alone.
 
-        `headlines` has read headlines already, for others too, with the same network and names.
+        `headlines` has read headlines already, for others too, with the same network and names. `passages` reads
+        passages of bodies instead of `network`.
         """
         self._network, self._linker, self._headlines = network, linker, headlines
+        self._of_passages = network if passages is None else passages
         self.version = "" if network is None else network.version
         self._kept: OrderedDict[bytes, NewsFacts] = OrderedDict()  # by digest of the text, newest last
 
@@ -106,7 +112,8 @@ class FactReader:
             for place, (facts, body) in enumerate(zip(headlines, bodies, strict=True))
         ]
         below = self._read_texts(
-            [(_clipped(one), whom) for of_body, whom in zip(chosen, asked, strict=True) for one in of_body]
+            [(_clipped(one), whom) for of_body, whom in zip(chosen, asked, strict=True) for one in of_body],
+            are_passages=True,
         )
         joined: list[BodyReading] = []
         for facts, body, passages, whom in zip(headlines, bodies, chosen, asked, strict=True):
@@ -127,9 +134,9 @@ class FactReader:
         """The symbols of what a text names."""
         return self._linker.link(text)
 
-    def keep(self, facts: NewsFacts) -> None:
-        """Keep the facts of a text that was read elsewhere, for when it is asked for."""
-        self._kept[_digest(facts.text, NOTHING_ASKED)] = facts
+    def keep_passage(self, facts: NewsFacts) -> None:
+        """Keep the facts of a passage that was read elsewhere, for when it is asked for."""
+        self._kept[_digest(facts.text, NOTHING_ASKED, is_passage=True)] = facts
 
     def _read_headlines(self, texts: Sequence[str], asked: Sequence[Asked]) -> list[NewsFacts]:
         known: dict[str, NewsFacts] = {}
@@ -140,7 +147,7 @@ class FactReader:
         unknown = [
             one for one in zip(texts, asked, strict=True) if one[1] != NOTHING_ASKED or one[0] not in known
         ]
-        found = self._read_texts(unknown)
+        found = self._read_texts(unknown, are_passages=False)
         return [
             found[text, whom] if (text, whom) in found else known[text]
             for text, whom in zip(texts, asked, strict=True)
@@ -157,12 +164,14 @@ class FactReader:
         names = {facts.text[one.start : one.end] for one in self._linker.mentions(facts.text)}
         return most_relevant(body, facts.text, names, min(num, MAX_PASSAGES))
 
-    def _read_texts(self, texts: Sequence[tuple[str, Asked]]) -> dict[tuple[str, Asked], NewsFacts]:
+    def _read_texts(
+        self, texts: Sequence[tuple[str, Asked]], *, are_passages: bool
+    ) -> dict[tuple[str, Asked], NewsFacts]:
         """The facts of each text by itself, for whom it is asked; those that were read of late are not read again."""
-        by_key = {one: _digest(*one) for one in texts}
+        by_key = {one: _digest(*one, is_passage=are_passages) for one in texts}
         found = {one: self._kept[key] for one, key in by_key.items() if key in self._kept}
         unread = [one for one in by_key if one not in found]
-        for (text, whom), one in zip(unread, self._scores(unread), strict=True):
+        for (text, whom), one in zip(unread, self._scores(unread, are_passages=are_passages), strict=True):
             found[text, whom] = extract_facts(text, one, self._linker, self.version, whom)
         for one, key in by_key.items():
             self._kept[key] = found[one]
@@ -171,15 +180,20 @@ class FactReader:
             self._kept.popitem(last=False)
         return found
 
-    def _scores(self, texts: Sequence[tuple[str, Asked]]) -> Iterable[FactScores | None]:
+    def _scores(
+        self, texts: Sequence[tuple[str, Asked]], *, are_passages: bool
+    ) -> Iterable[FactScores | None]:
         """What the network says of each text, for whom it is asked. Raises: DependencyUnavailable."""
-        if self._network is None or not texts:
+        network = self._of_passages if are_passages else self._network
+        if network is None or not texts:
             return [None] * len(texts)
-        return self._network.read([text for text, _ in texts])
+        return network.read([text for text, _ in texts])
 
 
-def _digest(text: str, asked: Asked) -> bytes:
-    return hashlib.blake2b("\0".join((text, *asked)).encode(), digest_size=16).digest()
+def _digest(text: str, asked: Asked, *, is_passage: bool) -> bytes:
+    """Of what a text is kept under; a passage and a headline of the same words are read by different networks."""
+    kind = "passage" if is_passage else ""
+    return hashlib.blake2b("\0".join((text, *asked, kind)).encode(), digest_size=16).digest()
 
 
 def _clipped(passage: Passage) -> str:

@@ -25,7 +25,9 @@ from htfi.domain.errors import DependencyUnavailable, require_extra
 from htfi_eval.bench.processes import ONE_THREAD
 from htfi_eval.bench.service.bus import NUM_DECISIONS, NUM_TICKS, NUM_TURNS, bus_rates, nats_server
 from htfi_eval.bench.service.chat import NUM_A_TURN, NUM_CHAT_TURNS, chat_rows
-from htfi_eval.bench.service.tenants import NUM_PAIRS, quiet_tenant_rows
+from htfi_eval.bench.service.tenants import NUM_TURNS as NUM_TENANT_TURNS
+from htfi_eval.bench.service.tenants import SECONDS as TENANT_SECONDS
+from htfi_eval.bench.service.tenants import quiet_tenant_rows
 from htfi_eval.commands import figures_options, quick_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
@@ -99,9 +101,9 @@ def command(json_file: Path | None, history_file: Path | None, quick: bool) -> N
                     num_a_turn=5 if quick else NUM_A_TURN,
                 )
                 rows += found
-        pairs, shorter = (1, 3.0) if quick else (NUM_PAIRS, SECONDS)
+        num_turns, block_s = (1, 3.0) if quick else (NUM_TENANT_TURNS, TENANT_SECONDS)
         quiet_rows, metrics["quiet_tenant_p99_ratio"] = quiet_tenant_rows(
-            Path(parent), _process, seconds=shorter, num_pairs=pairs
+            Path(parent), _process, seconds=block_s, num_turns=num_turns
         )
         rows += quiet_rows
         _bus_rows(rows, metrics, Path(parent), quick)

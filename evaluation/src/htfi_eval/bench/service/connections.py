@@ -24,6 +24,12 @@ class AskingConnection(asyncio.Protocol):
     def is_lost(self) -> bool:
         return self._transport is None
 
+    def withdraw(self) -> int:
+        """Forget the requests that were not sent yet; how many they were."""
+        num = len(self._due_s[1:])
+        del self._due_s[1:]
+        return num
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 

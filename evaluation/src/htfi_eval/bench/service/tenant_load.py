@@ -1,20 +1,24 @@
 """One tenant's clients for `htfi bench service`, in a process of their own: reads and questions at a rate each.
 
-python -m htfi_eval.bench.service.tenant_load PORT KEY PATH READS_PER_S QUESTIONS_PER_S SECONDS TIMES
+python -m htfi_eval.bench.service.tenant_load PORT KEY PATH TIMES [idle]
 
-Prints `ready`, waits for a line of standard input, and prints one line of JSON at the end. A request waits for the
-answer before it on its connection, and its time counts from when it was due. TIMES as many connections as one has.
+Opens TIMES as many connections as one has and prints `ready`. Each line of standard input, `READS_PER_S QUESTIONS_PER_S
+SECONDS`, is a block of load, answered by one line of JSON; between blocks the connections are open and silent. A
+request waits for the answer before it on its connection, and its time counts from when it was due. What was not sent
+when a block ends is withdrawn. With `idle` the process runs only while a core has nothing else to do (SCHED_IDLE): it
+stands for clients of another machine, which take no processor time of this one.
 """
 
 import asyncio
 import json
 import math
+import os
 import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from htfi_eval.bench.service.connections import ask_at_rate, open_connections
+from htfi_eval.bench.service.connections import AskingConnection, ask_at_rate, open_connections
 
 NUM_READING, NUM_ASKING = 20, 4
 _NUM_BARS = 60
@@ -31,17 +35,12 @@ class _Answers:
         if status == "200":
             self.times_ms.append(1e3 * took_s)
 
+    def clear(self) -> None:
+        self.times_ms, self.statuses = [], Counter()
 
-async def load(
-    port: int,
-    key: str,
-    path: str,
-    reads_per_s: float,
-    questions_per_s: float,
-    seconds: float,
-    times: int,
-) -> dict[str, object]:
-    """Both kinds at once."""
+
+async def load(port: int, key: str, path: str, times: int) -> None:
+    """Blocks of both kinds at once, until standard input ends."""
     head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
     body = json.dumps({"bars": _bars()})
     posting = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
@@ -50,21 +49,40 @@ async def load(
     reads, questions = _Answers(), _Answers()
     readers = await open_connections(port, read, reads.add, times * NUM_READING)
     askers = await open_connections(port, question, questions.add, times * NUM_ASKING)
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
-    num = round(reads_per_s * seconds), round(questions_per_s * seconds)
+    _say("ready")
+    loop = asyncio.get_running_loop()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        reads.clear()
+        questions.clear()
+        _say(json.dumps(await _block(readers, askers, reads, questions, *map(float, line.split()))))
+
+
+async def _block(
+    readers: list[AskingConnection],
+    askers: list[AskingConnection],
+    reads: _Answers,
+    questions: _Answers,
+    reads_per_s: float,
+    questions_per_s: float,
+    seconds: float,
+) -> dict[str, object]:
+    began_s = time.process_time()
     await asyncio.gather(
-        ask_at_rate(readers, reads_per_s, num[0]), ask_at_rate(askers, questions_per_s, num[1])
+        ask_at_rate(readers, reads_per_s, round(reads_per_s * seconds)),
+        ask_at_rate(askers, questions_per_s, round(questions_per_s * seconds)),
     )
+    both = [*readers, *askers]
+    withdrawn = sum(one.withdraw() for one in both)
     end = time.perf_counter() + _PATIENCE_S
-    while time.perf_counter() < end and (reads.statuses.total(), questions.statuses.total()) != num:
+    while time.perf_counter() < end and any(one.num_open and not one.is_lost for one in both):
         await asyncio.sleep(0.01)
     return {
         "read_ms": reads.times_ms,
         "question_ms": questions.times_ms,
         "reads": dict(reads.statuses),
         "questions": dict(questions.statuses),
+        "withdrawn": withdrawn,
+        "cpu_s": time.process_time() - began_s,
     }
 
 
@@ -75,17 +93,13 @@ def _bars() -> list[dict[str, object]]:
     ]
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 if __name__ == "__main__":
     words = sys.argv[1:]
-    answer = asyncio.run(
-        load(
-            int(words[0]),
-            words[1],
-            words[2],
-            float(words[3]),
-            float(words[4]),
-            float(words[5]),
-            int(words[6]),
-        )
-    )
-    sys.stdout.write(json.dumps(answer) + "\n")
+    if words[4:] == ["idle"]:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    asyncio.run(load(int(words[0]), words[1], words[2], int(words[3])))

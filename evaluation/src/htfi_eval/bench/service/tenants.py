@@ -1,13 +1,30 @@
-"""What a quiet tenant of `htfi serve --service` notices of one that floods."""
+"""What a quiet tenant of `htfi serve --service` notices of one that floods.
+
+How it is measured, and why so:
+
+- The figure is a ratio of two p99 of one service, so that all but the flood is the same on both sides: the same
+  processes, connections and offered load. The flood's connections are there on both sides, and silent on one.
+- A turn is four blocks, calm, flooded, flooded, calm, the next one the other way round: what changes evenly while a
+  turn lasts changes both sides alike. Each side's two blocks are one sample: 25 s of 96 reads and 4 questions a second,
+  so that a turn's p99 rests on the 24 slowest of 2,400 reads and on the slowest of 100 questions. More questions would
+  be another load: one takes some 40 ms of a core, and a tenant that asks ten a second is not quiet.
+- The figure is the median of the turns' ratios; its interval is of a bootstrap over turns, as requests of a turn are
+  not independent of each other.
+- Both tenants may ask 100 a second. The quiet one does so; the other asks ten times that, over ten times as many
+  connections.
+- A flood comes from other machines. Here its clients would take processor time from the service and from the clients
+  that are measured, so that they run only while a core has nothing else to do. They are slower for that where the
+  machine is busy; then the run fails rather than measure less of a flood.
+"""
 
 import json
 import subprocess
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,56 +34,95 @@ from htfi.tenancy.config import SERVICE_FILE
 from htfi.tenancy.scopes import ApiScope
 from htfi.wiring.service.tenants import issue_key, open_store, read_service
 
-READS_PER_S, QUESTIONS_PER_S = 50.0, 4.0  # of the quiet tenant
-FLOOD = 10.0  # times as many of the other, over ten times as many connections
-SECONDS, NUM_PAIRS = 10.0, 5
-_LEAD_S = 1.0  # by which the flood begins before
+READS_PER_S, QUESTIONS_PER_S = 96.0, 4.0  # of the quiet tenant: its quota
+FLOOD = 10  # times as many of the other, over as many times the connections
+SECONDS, NUM_TURNS = 12.5, 6
+_LEAD_S = 1.0  # before the quiet tenant asks; in it the flood spends its burst
+_WARM_S = 2.0
+_LEAST_REFUSED = 0.5  # of what the flood had answered
 _LOAD = "htfi_eval.bench.service.tenant_load"
+_PATH = "/v1/forecasts/ACME/1d"
+_KINDS = (("read_ms", "newest forecast"), ("question_ms", "question"))
 _SERVICE = """
 [tenants.quiet]
 run = "quiet"
+quota = {requests_per_s = 100}
 [tenants.flood]
 run = "flood"
+quota = {requests_per_s = 100}
 """
-Start = Callable[..., AbstractContextManager[tuple["subprocess.Popen[str]", str]]]
+_Process = subprocess.Popen[str]
+Start = Callable[..., AbstractContextManager[tuple[_Process, str]]]
+Times = dict[str, list[float]]  # ms, by kind
+
+
+class Turn(NamedTuple):
+    """What the quiet tenant's requests took on the two sides of a turn."""
+
+    calm: Times
+    flooded: Times
+
+    def ratio(self, kind: str) -> float:
+        return _p99(self.flooded[kind]) / _p99(self.calm[kind])
 
 
 def quiet_tenant_rows(
-    parent: Path, start: Start, *, seconds: float = SECONDS, num_pairs: int = NUM_PAIRS
+    parent: Path, start: Start, *, seconds: float = SECONDS, num_turns: int = NUM_TURNS
 ) -> tuple[list[dict[str, Any]], float]:
     """Rows of the quiet tenant's times with and without the flood, and the greater of the two ratios of p99.
 
-    The two are measured in turn, in pairs; a ratio is the median of the pairs'. `start` starts a module as a process.
+    `start` starts a module as a process. Raises: DependencyUnavailable, where the quiet tenant was refused or the other
+    did not flood.
     """
     folder = parent / "service"
     folder.mkdir()
     (folder / SERVICE_FILE).write_text(_SERVICE, encoding="utf-8")
     keys = {name: _prepared(folder, name) for name in ("quiet", "flood")}
-    calm: list[dict[str, Any]] = []
-    flooded: list[dict[str, Any]] = []
-    refused = 0.0
+    turns: list[Turn] = []
+    refused: list[float] = []
     with start("htfi", "serve", "--service", str(folder), "--listen", "127.0.0.1:0") as (_, said):
         port = said.split()[1].rpartition(":")[2]
-        for name in ("quiet", "flood"):  # the first question starts a process; its time is no part of this
-            _load(start, port, keys[name], 5.0, 1.0, 2.0, None)
-        for _ in range(num_pairs):
-            calm.append(_load(start, port, keys["quiet"], READS_PER_S, QUESTIONS_PER_S, seconds, None)[0])
-            both = _load(start, port, keys["quiet"], READS_PER_S, QUESTIONS_PER_S, seconds, keys["flood"])
-            flooded.append(both[0])
-            refused = _refused_share(both[1])
+        with _clients(start, port, keys) as (quiet, flood):
+            for one in (quiet, flood):  # the first question starts a process; its time is no part of this
+                _ask(one, 1, _WARM_S)
+                _answer(one)
+            for number in range(num_turns):
+                turn = Turn({kind: [] for kind, _ in _KINDS}, {kind: [] for kind, _ in _KINDS})
+                for is_flooded in (
+                    (False, True, True, False) if number % 2 == 0 else (True, False, False, True)
+                ):
+                    found, share = _block(quiet, flood if is_flooded else None, seconds)
+                    side = turn.flooded if is_flooded else turn.calm
+                    for kind, times in side.items():
+                        times += found[kind]
+                    refused += [] if share is None else [share]
+                turns.append(turn)
     rows: list[dict[str, Any]] = []
-    ratios: list[float] = []
-    for kind, words in (("read_ms", "newest forecast"), ("question_ms", "question")):
-        pairs = [(_p99(one[kind]), _p99(other[kind])) for one, other in zip(calm, flooded, strict=True)]
-        ratio = median(there / alone for alone, there in pairs)
-        ratios.append(ratio)
-        rows.append({"what": f"quiet tenant, {words}, alone, ms", "p99": median(one for one, _ in pairs)})
+    for kind, words in _KINDS:
+        for side, of in (("alone", 0), ("another floods", 1)):
+            rows.append(
+                {
+                    "what": f"quiet tenant, {words}, {side}, ms",
+                    "p50": median(float(np.median(turn[of][kind])) for turn in turns),
+                    "p99": median(_p99(turn[of][kind]) for turn in turns),
+                    "num": sum(len(turn[of][kind]) for turn in turns),
+                }
+            )
+        ratios = [turn.ratio(kind) for turn in turns]
+        low, high = median_interval(ratios)
         rows.append(
-            {"what": f"quiet tenant, {words}, another floods, ms", "p99": median(one for _, one in pairs)}
+            {"what": f"quiet tenant, {words}, ratio of p99", "p50": median(ratios), "low": low, "high": high}
         )
-        rows.append({"what": f"quiet tenant, {words}, ratio of p99", "p50": ratio})
-    rows.append({"what": "share of the flood that was refused", "p50": refused})
-    return rows, max(ratios)
+    rows.append({"what": "share of the flood that was refused", "p50": median(refused)})
+    return rows, max(median(turn.ratio(kind) for turn in turns) for kind, _ in _KINDS)
+
+
+def median_interval(ratios: Sequence[float], *, num_draws: int = 4_000) -> tuple[float, float]:
+    """The 90% interval of a median of turns, by a bootstrap over them."""
+    values = np.asarray(ratios)
+    drawn = np.random.default_rng(0).integers(len(values), size=(num_draws, len(values)))
+    low, high = np.percentile(np.median(values[drawn], axis=1), [5, 95])
+    return float(low), float(high)
 
 
 def _prepared(folder: Path, tenant: str) -> str:
@@ -85,44 +141,50 @@ def _prepared(folder: Path, tenant: str) -> str:
         return issue_key(store, tenant, "bench", frozenset({ApiScope.READ, ApiScope.ASK}))
 
 
-def _load(
-    start: Start, port: str, key: str, reads: float, questions: float, seconds: float, flood: str | None
-) -> list[dict[str, Any]]:
-    """What each of one or two tenants at once was answered."""
-    words = [(key, 1.0)] + ([(flood, FLOOD)] if flood else [])
-    path = "/v1/forecasts/ACME/1d"
-    wanted = [
-        [port, secret, path, *map(str, (reads * n, questions * n, seconds + (n > 1) * _LEAD_S, round(n)))]
-        for secret, n in words
-    ]
-    with _together(start, wanted) as processes:
-        for one in reversed(processes):  # the flood first
-            assert one.stdin is not None
-            one.stdin.write("\n")
-            one.stdin.flush()
-            time.sleep(_LEAD_S if one is not processes[0] else 0.0)
-        answers: list[dict[str, Any]] = [json.loads(one.communicate()[0]) for one in processes]
-    if set(answers[0]["reads"]) | set(answers[0]["questions"]) != {"200"}:
-        raise DependencyUnavailable(
-            f"the quiet tenant was answered {answers[0]['reads']}, {answers[0]['questions']}"
-        )
-    return answers
-
-
 @contextmanager
-def _together(start: Start, words: list[list[str]]) -> Generator[list["subprocess.Popen[str]"]]:
-    if not words:
-        yield []
-        return
-    with start(_LOAD, *words[0]) as (process, _), _together(start, words[1:]) as others:
-        yield [process, *others]
+def _clients(start: Start, port: str, keys: dict[str, str]) -> Generator[tuple[_Process, _Process]]:
+    """The clients of both tenants, whose connections are open."""
+    with (
+        start(_LOAD, port, keys["quiet"], _PATH, "1") as (quiet, _),
+        start(_LOAD, port, keys["flood"], _PATH, str(FLOOD), "idle") as (flood, _),
+    ):
+        yield quiet, flood
+
+
+def _block(quiet: _Process, flood: _Process | None, seconds: float) -> tuple[dict[str, Any], float | None]:
+    """What the quiet tenant was answered, and the share of the other's requests that were refused."""
+    if flood is not None:
+        _ask(flood, FLOOD, _LEAD_S + seconds)
+    time.sleep(_LEAD_S)
+    _ask(quiet, 1, seconds)
+    found = _answer(quiet)
+    if set(found["reads"]) | set(found["questions"]) != {"200"}:
+        raise DependencyUnavailable(f"the quiet tenant was answered {found['reads']}, {found['questions']}")
+    if flood is None:
+        return found, None
+    answer = _answer(flood)
+    num = sum(answer["reads"].values()) + sum(answer["questions"].values())
+    share = 1.0 - (answer["reads"].get("200", 0) + answer["questions"].get("200", 0)) / max(num, 1)
+    if share < _LEAST_REFUSED:
+        raise DependencyUnavailable(
+            f"of {num} requests of the flood {share:.0%} were refused: the machine is too busy to flood from"
+        )
+    return found, share
+
+
+def _ask(process: _Process, times: int, seconds: float) -> None:
+    assert process.stdin is not None
+    process.stdin.write(f"{READS_PER_S * times} {QUESTIONS_PER_S * times} {seconds}\n")
+    process.stdin.flush()
+
+
+def _answer(process: _Process) -> dict[str, Any]:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise DependencyUnavailable("clients of the service ended before their answer")
+    return json.loads(line)
 
 
 def _p99(times_ms: list[float]) -> float:
     return float(np.percentile(times_ms, 99))
-
-
-def _refused_share(answer: dict[str, Any]) -> float:
-    num = sum(answer["reads"].values()) + sum(answer["questions"].values())
-    taken = answer["reads"].get("200", 0) + answer["questions"].get("200", 0)
-    return 1.0 - taken / num

@@ -54,6 +54,8 @@ _QUIET_DAYS = {
         "two_before_holiday": -0.09,
     },
 }
+# Of hours of a holiday in New York, on ten pairs to the end of 2013; those of other countries' holidays gained nothing.
+_QUIET_HOURS = {"fx": {"market_closed": -0.4}, "other": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,12 @@ def main(out: Path, data: Path = STAGED) -> None:
     ):
         seen = [one for prices in panels for one in observe(prices, known)]
         kinds = table(*fit(seen)) | {gap: _gap(size) for gap, size in _GAPS[assets].items()}
-        classes[assets] = {"bar_hours": hours, "quiet_days": _QUIET_DAYS[assets], "kinds": kinds}
+        classes[assets] = {
+            "bar_hours": hours,
+            "quiet_days": _QUIET_DAYS[assets],
+            "quiet_hours": _QUIET_HOURS[assets],
+            "kinds": kinds,
+        }
         click.echo(f"{assets}: {len(seen):,} bars with events, {len(kinds)} kinds with an effect")
     shipped = {
         "version": "1",

@@ -33,6 +33,7 @@ COMMANDS = {
         "htfi.apps.cli.models.promotion:serving_command",
         "Show what a governance folder lets serve.",
     ),
+    "shorten": ("htfi_train.cli.shorten:command", "Train a shorter encoder for passages of news."),
     "train": ("htfi_train.cli.train:command", "Train a target and its draft on simulated stories."),
     "wording": ("htfi_train.cli.wording:command", "Make the sanitiser's weights from grammars."),
 }
