@@ -34,7 +34,7 @@ run: $(VENV)/.run
 	$(BIN)/htfi run --out build/sample
 
 test: $(VENV)/.dev
-	written=$$(mktemp -d -t $(IN_MEMORY) htfi-tests-XXXXXX) && trap "rm -rf $$written" EXIT && TMPDIR=$$written $(ONE_THREAD) \
+	written=$$(mktemp -d -t $(IN_MEMORY) htfi-tests-XXXXXX) && chmod 755 $$written && trap "rm -rf $$written" EXIT && TMPDIR=$$written $(ONE_THREAD) \
 	  $(BIN)/pytest $(PARALLEL) --basetemp=$$written/tests -m "not slow and not serial" --durations=10
 	$(BIN)/pytest -m "serial and not slow" --durations=5 $(SERIAL)
 

@@ -41,7 +41,7 @@ def test_the_second_run_stands_beside_the_first(run, tmp_path: Path) -> None:
     assert "not compared" not in second.stdout
     before, now = lines_of(tmp_path)
     assert before["workload"] == now["workload"]
-    assert now["workload"] == "entries of 1.6 kB, as JSON 4.5 kB, num_entries 1000, folder scratch"
+    assert now["workload"] == "entries of 1.5 kB, as JSON 4.5 kB, num_entries 1000, folder scratch"
     assert now["metrics"] == json.loads((tmp_path / "ledger.json").read_text())["metrics"]
     assert now["machine"] == history_file.machine()
     assert now["bench"] == "ledger"

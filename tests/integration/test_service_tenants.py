@@ -19,7 +19,7 @@ from service_process import ServiceProcess
 from tenant_service import bearer, issue, record_run, serve_tenants, service_command, until
 
 SECRET_PRICE = 987_654.0  # no other run has a figure that begins so
-SECRET = re.compile(rb"9876[0-9]{2}|BETTER")
+SECRET = re.compile(rb"(?<![0-9.])9876[0-9]{2}|BETTER")
 SERVICE = """
 [tenants.acme]
 run = "acme"

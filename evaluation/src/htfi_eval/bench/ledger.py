@@ -49,7 +49,7 @@ _RECORD_FLOOR = "SHA-256 of the same bytes, one SQLite transaction of them"
 def command(num_entries: int, json_file: Path | None, history_file: Path | None, folder: Path | None) -> None:
     """Measure the ledger on a real disk, with entries like those of a run.
 
-    Entries are compact, 1.6 kB, as are those of the sample without readings. Rows that end in "as JSON" use entries
+    Entries are compact, 1.5 kB, as are those of the sample without readings. Rows that end in "as JSON" use entries
     of version 1, 4.5 kB, as ledgers of earlier versions hold them. appends_per_s is that of compact entries in groups
     of 1,000, each synced to the disk; json_appends_per_s that of JSON in groups of 256. verify_100k_s and
     json_verify_100k_s are the seconds to verify 100,000 of them.

@@ -25,10 +25,11 @@ from htfi.pipeline.record.entry import encode_entry
 _LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _NORMAL = [NormalDist().inv_cdf(level) for level in _LEVELS]
 _EXPERTS = ("ewma", "har", "fhs", "random_walk")
+_SKEWED = ("har", "fhs")
 
 
 def compact_entries(num_entries: int, seed: int) -> list[bytes]:
-    """Entries of plausible decisions, as a run records them: of three experts in four, quantiles are symmetric."""
+    """Entries of plausible decisions, as a run records them: of two experts in four, quantiles are symmetric."""
     noise = random.Random(seed)
     return [
         encode_entry(_with_usual_quantiles(_decision(index, noise), noise)) for index in range(num_entries)
@@ -52,7 +53,7 @@ def _with_usual_quantiles(decision: Decision, noise: random.Random) -> Decision:
             for scale, shape in zip(scales, shapes, strict=True)
         ]
 
-    tables = {name: ticks(is_symmetric=name != "fhs") for name in _EXPERTS}
+    tables = {name: ticks(is_symmetric=name not in _SKEWED) for name in _EXPERTS}
     fused = [
         [round(sum(values) / len(values)) / TICKS_PER_UNIT for values in zip(*rows, strict=True)]
         for rows in zip(*tables.values(), strict=True)

@@ -109,10 +109,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         cycle.response_started = cycle.response_complete = True
         if not is_kept:
             self.transport.close()
-        self.on_response_complete()
-        if is_kept and not self.config.proxy_headers:
-            self.flow.pause_reading()
+        pauses = is_kept and not self.config.proxy_headers
+        if pauses:  # before the next request, which may wait in the pipeline, is refused in its turn
             self._pause = self.loop.call_later(refused.pause_s, self._end_pause)
+        self.on_response_complete()
+        if pauses and not self.transport.is_closing():
+            self.flow.pause_reading()
 
     def _end_pause(self) -> None:
         self._pause = None

@@ -8,8 +8,8 @@ from htfi.apps.options import FiniteRange
 
 _EPILOG = """\b
 Examples:
-  htfi models shorten --out mine/passages                     as the shipped one was trained
-  htfi models shorten --out mine/passages --layers 0,2,3,5    four layers
+  htfi models shorten --out mine/passages            as the shipped one
+  htfi models shorten --out mine --layers 0,2,3,5    four layers
 """
 
 

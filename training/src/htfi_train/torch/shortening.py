@@ -40,7 +40,7 @@ from htfi_train.torch.bert import BertEncoder
 CHECKPOINT = "short-checkpoint.pt"
 _HEADS_WEIGHT = 0.15  # of what heads say, beside the states; a text has five heads, a token two
 _WARM_UP = 0.04  # of the steps
-_LEAST_RATE = 0.01  # of the rate, at the last step
+_MIN_RATE = 0.01  # of the rate, at the last step
 _SAID_EVERY = 100
 _LINES_PER_TEMPLATE = 2
 
@@ -171,7 +171,7 @@ class EncoderShortener:
         optimizer = torch.optim.AdamW(learning, lr=config.rate, weight_decay=0.01, betas=(0.9, 0.98))
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer,
-            lambda step: min(1.0, (step + 1) / (_WARM_UP * total)) * max(_LEAST_RATE, 1.0 - step / total),
+            lambda step: min(1.0, (step + 1) / (_WARM_UP * total)) * max(_MIN_RATE, 1.0 - step / total),
         )
         for epoch in range(self._resume(optimizer, schedule), config.epochs):
             began = time.monotonic()

@@ -39,7 +39,7 @@ FLOOD = 10  # times as many of the other, over as many times the connections
 SECONDS, NUM_TURNS = 10.0, 6  # two calm blocks on end are less than the 30 s after which the service hangs up
 _LEAD_S = 1.0  # before the quiet tenant asks; in it the flood spends its burst
 _WARM_S = 2.0
-_LEAST_REFUSED = 0.5  # of what the flood had answered
+_MIN_REFUSED = 0.5  # of what the flood had answered
 _LOAD = "htfi_eval.bench.service.tenant_load"
 _PATH = "/v1/forecasts/ACME/1d"
 _KINDS = (("read_ms", "newest forecast"), ("question_ms", "question"))
@@ -56,7 +56,7 @@ Start = Callable[..., AbstractContextManager[tuple[_Process, str]]]
 Times = dict[str, list[float]]  # ms, by kind
 
 
-class Turn(NamedTuple):
+class FloodTurn(NamedTuple):
     """What the quiet tenant's requests took on the two sides of a turn."""
 
     calm: Times
@@ -78,7 +78,7 @@ def quiet_tenant_rows(
     folder.mkdir()
     (folder / SERVICE_FILE).write_text(_SERVICE, encoding="utf-8")
     keys = {name: _prepared(folder, name) for name in ("quiet", "flood")}
-    turns: list[Turn] = []
+    turns: list[FloodTurn] = []
     floods: list[_Flood] = []
     with start("htfi", "serve", "--service", str(folder), "--listen", "127.0.0.1:0") as (_, said):
         port = said.split()[1].rpartition(":")[2]
@@ -87,7 +87,7 @@ def quiet_tenant_rows(
                 _ask(one, 1, _WARM_S)
                 _answer(one)
             for number in range(num_turns):
-                turn = Turn({kind: [] for kind, _ in _KINDS}, {kind: [] for kind, _ in _KINDS})
+                turn = FloodTurn({kind: [] for kind, _ in _KINDS}, {kind: [] for kind, _ in _KINDS})
                 for is_flooded in (
                     (False, True, True, False) if number % 2 == 0 else (True, False, False, True)
                 ):
@@ -177,7 +177,7 @@ def _block(quiet: _Process, flood: _Process | None, seconds: float) -> tuple[dic
     num = sum(answer["reads"].values()) + sum(answer["questions"].values())
     reads, questions = answer["reads"].get("200", 0), answer["questions"].get("200", 0)
     share = 1.0 - (reads + questions) / max(num, 1)
-    if share < _LEAST_REFUSED or answer["lost"]:
+    if share < _MIN_REFUSED or answer["lost"]:
         raise DependencyUnavailable(
             f"of {num} requests of the flood {share:.0%} were refused and {answer['lost']} of its connections broke: "
             "the machine is too busy to flood from"
