@@ -158,6 +158,7 @@ def test_approval_from_a_second_shell_releases_while_a_live_run_goes_on(
     verify(folder)
 
 
+@pytest.mark.slow
 def test_kill_around_an_approval_releases_once(
     closing: contextlib.ExitStack, prices: Path, tmp_path: Path
 ) -> None:

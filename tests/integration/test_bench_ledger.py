@@ -34,7 +34,7 @@ def test_bench_reports_both_figures_and_leaves_nothing_behind(
     assert body["metrics"]["appends_per_s"] == body["rows"][0]["entries/s"]
     assert {"append, groups of 256", "append, groups of 256, as JSON"} < set(told)
     assert {"verify 2,000 entries", "verify 2,000 entries, as JSON"} < set(told)
-    assert body["data"] == "entries of 1.4 kB, as JSON 4.5 kB"
+    assert body["data"] == "entries of 1.5 kB, as JSON 4.5 kB"
     assert any(what.startswith("pymerkle") for what in told)
     floors = {row["what"]: row["the floor is"] for row in body["rows"] if row.get("floor", 0) > 0}
     assert len(floors) == 2 * 3 + 1 + 2 * 3

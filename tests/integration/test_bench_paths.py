@@ -66,6 +66,7 @@ def test_metrics_take_the_worst_prefix_and_the_worst_target() -> None:
     assert paths.num_unlike(measured[PathsCase(SHIPPED, 100, 24, ways)]) == 1
 
 
+@pytest.mark.slow
 def test_bench_reports_each_case_on_both_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = (PathsCase(SHIPPED, 3, 6), PathsCase(COST_60M.label, 2, 4, (PLAIN, LEAST_TIME)))
     monkeypatch.setattr(paths, "QUICK", PathsWorkload(cases, num_runs=1, num_warm=0))

@@ -100,6 +100,7 @@ def test_a_draft_that_comes_to_say_what_its_target_says_is_promoted_whole(
     assert any(" KL answers " in line for line in lines)
 
 
+@pytest.mark.slow
 def test_a_service_that_follows_the_folder_takes_the_draft_up(
     shop: Shop, learnt: tuple[Path, DistillationResult, list[str]]
 ) -> None:

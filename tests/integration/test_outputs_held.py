@@ -134,6 +134,7 @@ def test_an_edited_journal_is_named_line_by_line_and_mended(folder: Path, edit: 
     assert mend(folder, num_released=NUM) == ""
 
 
+@pytest.mark.slow
 def test_random_edits_are_always_found_and_always_mended(folder: Path) -> None:
     path, rng = folder / JOURNAL, random.Random(3)
     whole = path.read_bytes()
