@@ -38,7 +38,8 @@ from htfi.execution.worked_orders import ParentTerms, WorkedOrder
 from htfi.forecasting.joint.history import NormalScores
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.governed import subject_of
-from htfi.pipeline.ports import EventFeed, Position
+from htfi.pipeline.intake.outer_feed import OuterFeed
+from htfi.pipeline.ports import EventFeed
 from htfi.pipeline.traded_book import TradedBook
 
 SESSION_S = 6.5 * 3600  # of a trading day
@@ -383,28 +384,17 @@ class Trader:
                 self._pursue(reports[-1].at_ns)
 
 
-class TradedFeed:
+class TradedFeed(OuterFeed):
     """A feed whose items a trader sees once the loop has taken them."""
 
     def __init__(self, feed: EventFeed, trader: Trader) -> None:
-        self._feed, self._trader = feed, trader
+        super().__init__(feed)
+        self._trader = trader
 
     def __iter__(self) -> Iterator[FeedItem]:
         for item in self._feed:
             yield item
             self._trader.step(item)
-
-    def position(self) -> Position:
-        return self._feed.position()
-
-    def progress(self) -> float | None:
-        return self._feed.progress()
-
-    def stop(self) -> None:
-        self._feed.stop()
-
-    def close(self) -> None:
-        self._feed.close()
 
 
 def _by_instant(

@@ -12,6 +12,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, News, QuarantinedRow, TimePassed
 from htfi.domain.time import SystemClock
 from htfi.narrative.ports import NewsReader
+from htfi.pipeline.intake.outer_feed import OuterFeed
 from htfi.pipeline.intake.quarantine_reasons import describe_refused_source
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.loop import DecisionLoop
@@ -144,11 +145,11 @@ class MemoryQuarantine:
     def close(self) -> None: ...
 
 
-class _CountingFeed:
+class _CountingFeed(OuterFeed):
     """A feed that counts what passes."""
 
     def __init__(self, feed: EventFeed) -> None:
-        self._feed = feed
+        super().__init__(feed)
         self.num_bars = 0
         self.num_ticks = 0
 
@@ -159,18 +160,6 @@ class _CountingFeed:
             elif not isinstance(item, News | TimePassed):
                 self.num_ticks += 1
             yield item
-
-    def position(self) -> Position:
-        return self._feed.position()
-
-    def progress(self) -> float | None:
-        return self._feed.progress()
-
-    def stop(self) -> None:
-        self._feed.stop()
-
-    def close(self) -> None:
-        self._feed.close()
 
 
 class NullSink:

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from htfi.domain.events import Bar, FeedItem, News, Quote, Trade
 from htfi.domain.new_york import to_utc_ns
 from htfi.domain.time import NS_PER_DAY
-from htfi.pipeline.ports import EventFeed, Position
+from htfi.pipeline.intake.outer_feed import OuterFeed
+from htfi.pipeline.ports import EventFeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,27 +66,16 @@ class SeriesAdjustments:
         return self._names.get(symbol, symbol)
 
 
-class AdjustedFeed:
-    """Implements `EventFeed`: another feed, each item adjusted."""
+class AdjustedFeed(OuterFeed):
+    """Another feed, each item adjusted."""
 
     def __init__(self, feed: EventFeed, adjustments: SeriesAdjustments) -> None:
-        self._feed, self._adjustments = feed, adjustments
+        super().__init__(feed)
+        self._adjustments = adjustments
 
     def __iter__(self) -> Iterator[FeedItem]:
         for item in self._feed:
             yield self._adjustments.adjusted(item)
-
-    def position(self) -> Position:
-        return self._feed.position()
-
-    def progress(self) -> float | None:
-        return self._feed.progress()
-
-    def stop(self) -> None:
-        self._feed.stop()
-
-    def close(self) -> None:
-        self._feed.close()
 
 
 def _divided(item: Bar | Trade | Quote, ratio: float) -> Bar | Trade | Quote:

@@ -12,6 +12,7 @@ from threading import Event as Bell
 from htfi.domain.events import FeedItem, News, TimePassed
 from htfi.domain.time import NS_PER_MS, NS_PER_S
 from htfi.pipeline.intake.cells import RepairedBar
+from htfi.pipeline.intake.outer_feed import OuterFeed
 from htfi.pipeline.intake.reorder import BEFORE_ALL_NS, RefusedItem, StreamItem, available_at
 from htfi.pipeline.intake.source import OrderedSource
 from htfi.pipeline.ports import EventFeed, Position, RowQuarantine
@@ -149,13 +150,13 @@ class MergedFeed:
 MAX_WAIT_S = 1.0  # nights and weekends pass quickly
 
 
-class PacedFeed:
+class PacedFeed(OuterFeed):
     """A feed whose items come `speed` times faster than they happened. Order and content stay as they are."""
 
     def __init__(
         self, feed: EventFeed, speed: float, elapsed_ns: Callable[[], int], sleep: Callable[[float], None]
     ) -> None:
-        self._feed = feed
+        super().__init__(feed)
         self._speed = speed
         self._elapsed_ns = elapsed_ns
         self._sleep = sleep
@@ -173,15 +174,6 @@ class PacedFeed:
             last_ns = item.available_at_ns
             yield item
 
-    def position(self) -> Position:
-        return self._feed.position()
-
-    def progress(self) -> float | None:
-        return self._feed.progress()
-
     def stop(self) -> None:
         self._stopped = True
-        self._feed.stop()
-
-    def close(self) -> None:
-        self._feed.close()
+        super().stop()

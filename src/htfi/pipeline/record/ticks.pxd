@@ -20,6 +20,9 @@ cpdef Py_ssize_t write_bits(
     Py_ssize_t at
 ) except -1
 
+@cython.locals(place=Py_ssize_t)
+cdef bint _is_mirrored(const long long[::1] numbers, Py_ssize_t start, Py_ssize_t last) noexcept
+
 @cython.locals(
     at=Py_ssize_t, row=Py_ssize_t, start=Py_ssize_t, last=Py_ssize_t, place=Py_ssize_t, first=Py_ssize_t,
     mirrored=bint, largest="unsigned long long", before="long long", step="long long", coded="unsigned long long",

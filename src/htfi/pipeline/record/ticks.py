@@ -49,11 +49,7 @@ def write_bits(numbers: Numbers, begin: int, num: int, width: int, out: "memoryv
     for row in range(num):
         start = begin + row * width
         last = start + width - 1
-        is_mirrored = True
-        for place in range(width):
-            if numbers[start + place] != -numbers[last - place]:
-                is_mirrored = False
-                break
+        is_mirrored = _is_mirrored(numbers, start, last)
         first = start + width // 2 if is_mirrored else start
         is_rising = True
         largest = 0
@@ -107,17 +103,21 @@ def write_bits(numbers: Numbers, begin: int, num: int, width: int, out: "memoryv
     return at
 
 
+def _is_mirrored(numbers: Numbers, start: int, last: int) -> bool:
+    """Whether a row from one place to another is the negative of itself read backwards."""
+    place = start
+    while place <= last and numbers[place] == -numbers[start + last - place]:
+        place += 1
+    return place > last
+
+
 def _write_rows(numbers: Numbers, num: int, width: int, out: "memoryview[int]") -> int:
     """Pack `num` rows in bytes; where they end in `out`."""
     at = 0
     for row in range(num):
         start = row * width
         last = start + width - 1
-        mirrored = True
-        for place in range(width):
-            if numbers[start + place] != -numbers[last - place]:
-                mirrored = False
-                break
+        mirrored = _is_mirrored(numbers, start, last)
         first = start + width // 2 if mirrored else start
         largest = 0
         before = 0

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from htfi.apps.options import FiniteRange
+from htfi_train.cli.options import LINES, corpora_option, out_option
 
 _EPILOG = """\b
 Examples:
@@ -20,16 +21,8 @@ Examples:
     required=True,
     help="Folder of the BERT encoder to begin from, with full weights.",
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write."
-)
-@click.option(
-    "--corpora",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("corpora"),
-    show_default=True,
-    help="Folder of the corpora; labelled lines are in its folder 'facts'.",
-)
+@out_option
+@corpora_option(LINES)
 @click.option(
     "--epochs", type=click.IntRange(1, 100), default=5, show_default=True, help="Passes over the lines."
 )

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from htfi_train.cli.options import corpora_option, out_option
+
 _LETTERS = {"+": "g", "0": "n", "-": "b"}  # of tones, in the corpus of sentiment
 _EPILOG = """\b
 Examples:
@@ -13,16 +15,8 @@ Examples:
 
 
 @click.command("heads", short_help="Make the sentiment and other heads from the corpora.", epilog=_EPILOG)
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write."
-)
-@click.option(
-    "--corpora",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("corpora"),
-    show_default=True,
-    help="Folder of labelled templates.",
-)
+@out_option
+@corpora_option("Folder of labelled templates.")
 def command(out: Path, corpora: Path) -> None:
     """Draw labelled lines from templates, encode them, fit a head per corpus, and write weights and card.
 

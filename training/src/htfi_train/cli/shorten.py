@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from htfi.apps.options import FiniteRange
+from htfi_train.cli.options import LINES, corpora_option, out_option
 
 _EPILOG = """\b
 Examples:
@@ -21,16 +22,8 @@ def _layers(_: click.Context, __: click.Parameter, value: str) -> tuple[int, ...
 
 
 @click.command("shorten", short_help="Train a shorter encoder for passages of news.", epilog=_EPILOG)
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write."
-)
-@click.option(
-    "--corpora",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("corpora"),
-    show_default=True,
-    help="Folder of the corpora; labelled lines are in its folder 'facts'.",
-)
+@out_option
+@corpora_option(LINES)
 @click.option(
     "--layers",
     default="1,3,5",

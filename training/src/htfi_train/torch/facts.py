@@ -6,7 +6,6 @@ replaced names come from one seed; a run continues from its checkpoint.
 """
 
 import copy
-import io
 import math
 import random
 import time
@@ -29,6 +28,7 @@ from htfi.narrative.config import MAX_TOKENS
 from htfi.narrative.facts.network import LABELS, TOKEN_LABELS, FactHeads
 from htfi_train.facts.lines import SIDES, FactLine, NamePool, PartySpan
 from htfi_train.torch.bert import BertEncoder
+from htfi_train.torch.epochs import Continued, draw_average, resume_epoch, save_epoch
 
 CHECKPOINT = "facts-checkpoint.pt"
 _IGNORED = -100
@@ -152,11 +152,12 @@ class FactTrainer:
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda step: min(1.0, (step + 1) / (0.06 * total)) * max(0.02, 1.0 - step / total)
         )
-        done = self._resume(optimizer, schedule)
+        parts = self._parts(optimizer, schedule)
+        done = self._resume(parts)
         for epoch in range(done, config.epochs):
             began = time.monotonic()
             loss = self._epoch(random.Random(f"{config.seed}/{epoch}"), optimizer, schedule)
-            self._save(epoch + 1, optimizer, schedule)
+            save_epoch(self._out / CHECKPOINT, parts, epoch + 1, torch_rng=torch.get_rng_state())
             scores = ", ".join(f"{name} {value:.3f}" for name, value in self.judge().items())
             self._say(
                 f"epoch {epoch + 1} of {config.epochs}: loss {loss:.3f}, {time.monotonic() - began:.0f} s; "
@@ -229,16 +230,11 @@ class FactTrainer:
             nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
             optimizer.step()
             schedule.step()
-            self._average()
+            draw_average(self.averaged, self.net, self._config.average)
             total += loss.item()
             if place % 100 == 0:
                 self._say(f"  step {place} of {len(work)}: loss {total / place:.3f}")
         return total / max(len(work), 1)
-
-    def _average(self) -> None:
-        with torch.no_grad():
-            for mean, newest in zip(self.averaged.parameters(), self.net.parameters(), strict=True):
-                mean.lerp_(newest, 1.0 - self._config.average)
 
     def _loss(self, batch: Sequence[_Example]) -> Tensor:
         ids = _padded([one.ids for one in batch], 0)
@@ -346,28 +342,15 @@ class FactTrainer:
 
     # --- checkpoint
 
-    def _save(self, epoch: int, optimizer: torch.optim.Optimizer, schedule: Any) -> None:
-        self._out.mkdir(parents=True, exist_ok=True)
-        buffer = io.BytesIO()
-        state = {
-            "net": self.net.state_dict(),
-            "averaged": self.averaged.state_dict(),
-            "optimizer": optimizer.state_dict(),
-            "schedule": schedule.state_dict(),
-        }
-        torch.save({**state, "epoch": epoch, "torch_rng": torch.get_rng_state()}, buffer)
-        write_atomically(self._out / CHECKPOINT, buffer.getvalue(), private=False)
+    def _parts(self, optimizer: torch.optim.Optimizer, schedule: Any) -> dict[str, Continued]:
+        return {"net": self.net, "averaged": self.averaged, "optimizer": optimizer, "schedule": schedule}
 
-    def _resume(self, optimizer: torch.optim.Optimizer, schedule: Any) -> int:
+    def _resume(self, parts: Mapping[str, Continued]) -> int:
         """How many epochs an earlier run in this folder has done; 0 where there is none."""
         file = self._out / CHECKPOINT
-        if not file.exists():
+        state = resume_epoch(file, parts)
+        if state is None:
             return 0
-        state = torch.load(file, weights_only=True)
-        self.net.load_state_dict(state["net"])
-        self.averaged.load_state_dict(state["averaged"])
-        optimizer.load_state_dict(state["optimizer"])
-        schedule.load_state_dict(state["schedule"])
         torch.set_rng_state(state["torch_rng"])
         self._say(f"continuing after epoch {state['epoch']} of {file}")
         return int(state["epoch"])

@@ -7,7 +7,6 @@ from its checkpoint.
 """
 
 import copy
-import io
 import math
 import random
 import time
@@ -36,6 +35,7 @@ from htfi_train.facts.passages import passages_of
 from htfi_train.simulation.head_training import SEED, read_corpora
 from htfi_train.simulation.labelled_lines import draw_lines
 from htfi_train.torch.bert import BertEncoder
+from htfi_train.torch.epochs import Continued, draw_average, resume_epoch, save_epoch
 
 CHECKPOINT = "short-checkpoint.pt"
 _HEADS_WEIGHT = 0.15  # of what heads say, beside the states; a text has five heads, a token two
@@ -173,11 +173,12 @@ class EncoderShortener:
             optimizer,
             lambda step: min(1.0, (step + 1) / (_WARM_UP * total)) * max(_MIN_RATE, 1.0 - step / total),
         )
-        for epoch in range(self._resume(optimizer, schedule), config.epochs):
+        parts = self._parts(optimizer, schedule)
+        for epoch in range(self._resume(parts), config.epochs):
             began = time.monotonic()
             rng = random.Random(f"{config.seed}/{epoch}")
             loss = self._epoch(texts_of(epoch), rng, optimizer, schedule)
-            self._save(epoch + 1, optimizer, schedule)
+            save_epoch(self._out / CHECKPOINT, parts, epoch + 1)
             gap = self.judge(held)
             same = ", ".join(f"{name} {value:.3f}" for name, value in gap.same.items())
             self._say(
@@ -225,9 +226,7 @@ class EncoderShortener:
             nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
             optimizer.step()
             schedule.step()
-            with torch.no_grad():
-                for mean, newest in zip(self.averaged.parameters(), self.net.parameters(), strict=True):
-                    mean.lerp_(newest, 1.0 - self._config.average)
+            draw_average(self.averaged, self.net, self._config.average)
             total += loss.item()
             if place % _SAID_EVERY == 0:
                 self._say(f"  step {place}: loss {total / place:.4f}")
@@ -263,28 +262,15 @@ class EncoderShortener:
             known = torch.as_tensor(ids)
             yield known, known != 0, torch.as_tensor(wanted)
 
-    def _save(self, epoch: int, optimizer: torch.optim.Optimizer, schedule: Any) -> None:
-        self._out.mkdir(parents=True, exist_ok=True)
-        buffer = io.BytesIO()
-        state = {
-            "net": self.net.state_dict(),
-            "averaged": self.averaged.state_dict(),
-            "optimizer": optimizer.state_dict(),
-            "schedule": schedule.state_dict(),
-        }
-        torch.save({**state, "epoch": epoch}, buffer)
-        write_atomically(self._out / CHECKPOINT, buffer.getvalue(), private=False)
+    def _parts(self, optimizer: torch.optim.Optimizer, schedule: Any) -> dict[str, Continued]:
+        return {"net": self.net, "averaged": self.averaged, "optimizer": optimizer, "schedule": schedule}
 
-    def _resume(self, optimizer: torch.optim.Optimizer, schedule: Any) -> int:
+    def _resume(self, parts: Mapping[str, Continued]) -> int:
         """How many epochs an earlier run in this folder has done; 0 where there is none."""
         file = self._out / CHECKPOINT
-        if not file.exists():
+        state = resume_epoch(file, parts)
+        if state is None:
             return 0
-        state = torch.load(file, weights_only=True)
-        self.net.load_state_dict(state["net"])
-        self.averaged.load_state_dict(state["averaged"])
-        optimizer.load_state_dict(state["optimizer"])
-        schedule.load_state_dict(state["schedule"])
         self._say(f"continuing after epoch {state['epoch']} of {file}")
         return int(state["epoch"])
 
