@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -138,21 +138,21 @@ class FactReader:
         DependencyUnavailable.
         """
         asked = asked or [NOTHING_ASKED] * len(headlines)
-        chosen = [
-            self._passages(facts, body, place, max_passages)
-            for place, (facts, body) in enumerate(zip(headlines, bodies, strict=True))
-        ]
+        chosen: list[tuple[Passage, ...]] = []
+        without: list[NewsFacts] = []
+        for place, (facts, body) in enumerate(zip(headlines, bodies, strict=True)):
+            chosen.append(self._passages(facts, body, place, max_passages))
+            without.append(with_policy_action(facts, body))
         below = self._passages_kept.read(
             [(_clipped(one), whom) for of_body, whom in zip(chosen, asked, strict=True) for one in of_body],
             self._extract_passages,
         )
         joined: list[BodyReading] = []
-        for facts, body, passages, whom in zip(headlines, bodies, chosen, asked, strict=True):
+        for alone, body, passages, whom in zip(without, bodies, chosen, asked, strict=True):
             quotations = find_quotations(body) if passages else []
             read = [
                 ReadPassage(one, below[_clipped(one), whom], is_quoted(one, quotations)) for one in passages
             ]
-            alone = with_policy_action(facts, body)
             joined.append(BodyReading(alone, with_body(alone, read), tuple(one.facts for one in read)))
         return joined
 
@@ -192,8 +192,12 @@ class FactReader:
         num = max_passages(place, facts)
         if num <= 0:
             return ()
-        names = {facts.text[one.start : one.end] for one in self._linker.mentions(facts.text)}
-        return most_relevant(body, facts.text, names, min(num, MAX_PASSAGES))
+        return most_relevant(body, facts.text, self._names_in(facts.text), min(num, MAX_PASSAGES))
+
+    def _names_in(self, text: str) -> Iterator[str]:
+        """The names that a text holds, looked for when the first is asked for."""
+        for one in self._linker.mentions(text):
+            yield text[one.start : one.end]
 
     def _extract_headlines(self, texts: Sequence[tuple[str, Asked]]) -> Iterable[NewsFacts]:
         for (text, whom), scores in zip(texts, self._scores(texts, are_passages=False), strict=True):
