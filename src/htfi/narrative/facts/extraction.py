@@ -18,15 +18,13 @@ from htfi.narrative.facts.axis_words import axis_side
 from htfi.narrative.facts.event_words import forbidden_kinds
 from htfi.narrative.facts.faults import text_fault
 from htfi.narrative.facts.figures import figures_in_context
-from htfi.narrative.facts.name_words import means_of_names
 from htfi.narrative.facts.naming import find_name
-from htfi.narrative.facts.party_names import NamedSpan, name_spans
+from htfi.narrative.facts.party_names import NamedSpan, find_parties, linked_spans
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyInstrument, PolicyModality
 from htfi.narrative.facts.policy.decisions import find_policy_action, with_statement
 from htfi.narrative.facts.prior_changes import changes_among
 from htfi.narrative.facts.record import (
     KINDS,
-    ROLES,
     EventGroup,
     EventKind,
     Modality,
@@ -285,27 +283,20 @@ class NamedParties(NamedTuple):
     shares: Shares
 
 
-_NO_PARTIES = NamedParties((), np.empty((0, len(ROLES))))
-
-
 def named_parties(
     text: str, scores: FactScores, mentions: Sequence[EntityMention], asked: tuple[int, int] | None
 ) -> NamedParties:
     """Names that are linked, and those in which the network sees a party."""
-    spans = name_spans(text, mentions, scores.spans, 1.0 - scores.roles[:, -1], asked)
-    if not spans:
-        return _NO_PARTIES
-    places, shares, effects = means_of_names(
-        [one[:2] for one in spans], scores.spans, scores.roles, scores.effects, MAX_PARTIES
+    linked = linked_spans(text, mentions, asked)
+    taken = list(linked)
+    names, shares, effects = find_parties(
+        text, taken, scores.spans, scores.roles, scores.effects, MAX_PARTIES
     )
-    names = [spans[place] for place in places]
-    return NamedParties(
-        tuple(
-            NamedParty(text[start:end], start, end, effect, symbols)
-            for (start, end, symbols), effect in zip(names, effects, strict=True)
-        ),
-        shares,
-    )
+    parties = [
+        NamedParty(text[start:end], start, end, effect, () if place < 0 else linked[taken[place]])
+        for (start, end, place), effect in zip(names, effects, strict=True)
+    ]
+    return NamedParties(tuple(parties), shares)
 
 
 def roles_of(text: str, named: NamedParties, events: Shares) -> list[tuple[PartyRole, float]]:
