@@ -270,7 +270,7 @@ setup(
                 ),
                 *(of_texts(NARRATIVE, name) for name in ("scan_core", "figures_core")),
                 *(typed(RECORD, name) for name in ("plain", "rows", "ticks")),
-                of_texts(FACTS, "names_core"),
+                *(of_texts(FACTS, name) for name in ("names_core", "shares_core")),
                 *(typed(RATIONALE, name) for name in ("choice", "drivers")),
             ],
             language_level=3,

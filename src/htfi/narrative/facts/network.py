@@ -19,6 +19,11 @@ from htfi.narrative.encoding.products import padded_weights, pooled_states, row_
 from htfi.narrative.facts.extraction import FactScores
 from htfi.narrative.facts.record import KINDS, ROLES, Modality, Tense
 
+try:
+    from htfi.narrative.facts import shares_core
+except ImportError:  # no compiler was at hand
+    shares_core = None
+
 FORMAT = 1
 METADATA_FILE, WEIGHTS_FILE = "facts.json", "facts.bin"
 SIDES = ("up", "neutral", "down")
@@ -77,7 +82,7 @@ class FactHeads:
         states = [clip_finite(one) for one in states]
         ends = list(accumulate(map(len, states), initial=0))
         places = list(pairwise(ends))
-        of_text = _shares_of_groups(self._text_logits(states).astype(np.float64) / self._warmths)
+        of_text = _shares(self._text_logits(states), self._biases, self._warmths, _ENDS)
         of_token = {name: self._token_shares(name, states) for name in TOKEN_LABELS}
         return [
             FactScores(
@@ -89,12 +94,13 @@ class FactHeads:
         ]
 
     def _text_logits(self, states: Sequence[Floats]) -> Floats:
-        """Of the heads of the text, [n, labels], from the mean of its states beside their mean by attention."""
+        """Of the heads of the text, [n, labels], without their biases, from the mean of its states beside their mean by
+        attention.
+        """
         logits: Floats = np.empty((len(states), len(self._biases)), np.float32)
         pooled = pooled_states(states, self.attention)
         for name in LABELS:
             row_products(pooled, self.weights[name], logits[:, slice(*_PLACES[name])])
-        logits += self._biases
         return logits
 
     @cached_property
@@ -111,11 +117,18 @@ class FactHeads:
         """The temperature of each label of the heads of the text."""
         return np.repeat([self.temperatures.get(name, 1.0) for name in LABELS], _SIZES)
 
+    @cached_property
+    def _token_warmths(self) -> Mapping[str, NDArray[np.float64]]:
+        return {
+            name: np.full(len(labels), self.temperatures.get(name, 1.0))
+            for name, labels in TOKEN_LABELS.items()
+        }
+
     def _token_shares(self, name: str, states: Sequence[Floats]) -> NDArray[np.float64]:
         """Of a head of the tokens, [sum of T, labels]."""
-        logits = token_products(states, self._token_weights[name], len(TOKEN_LABELS[name]))
-        logits += self.biases[name]
-        return softmax(logits.astype(np.float64) / self.temperatures.get(name, 1.0))
+        num_labels = len(TOKEN_LABELS[name])
+        logits = token_products(states, self._token_weights[name], num_labels)
+        return _shares(logits, self.biases[name], self._token_warmths[name], np.array([num_labels]))
 
     @classmethod
     def load(cls, folder: Path, digest: str = "") -> "FactHeads":
@@ -174,13 +187,24 @@ class FactHeads:
         return heads_digest(described, raw)
 
 
-def _shares_of_groups(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`softmax` of the logits [n, labels] of each head of the text, all in one pass, with the same bits: `reduceat`
-    would add in another order than `reduce`, so sums are made head by head.
+def _shares(
+    logits: Floats, biases: Floats, warmths: NDArray[np.float64], ends: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """`softmax` of the logits [n, labels] of each head with their biases, over their temperatures, all in one pass. The
+    labels of a head end before `ends`.
+
+    With the bits of numpy's sums head by head: `reduceat` would add in another order than `reduce`.
     """
-    powers = np.exp(logits - np.repeat(np.maximum.reduceat(logits, _STARTS, axis=1), _SIZES, axis=1))
-    sums = [np.add.reduce(powers[:, start:end], axis=1) for start, end in _PLACES.values()]
-    return powers / np.repeat(np.stack(sums, axis=1), _SIZES, axis=1)
+    if shares_core is not None:
+        powers = shares_core.scaled(logits, biases, warmths, ends)
+        np.exp(powers, out=powers)
+        shares_core.divide(powers, ends)
+        return powers
+    scaled = (logits + biases).astype(np.float64) / warmths
+    starts = [0, *ends[:-1].tolist()]
+    return np.concatenate(
+        [softmax(scaled[:, start:end]) for start, end in zip(starts, ends.tolist(), strict=True)], axis=1
+    )
 
 
 def _sizes(width: int) -> dict[str, tuple[int, ...]]:
