@@ -39,7 +39,11 @@ class HuggingFaceTokenizer:
         unknown = _unknown_token(config)
         self._tokenizer = _build(_plain_text_config(config), file)
         added = self._tokenizer.get_added_tokens_decoder()
-        vocab = self._tokenizer.get_vocab(with_added_tokens=True)
+        vocab = _stated_vocab(config)
+        if vocab is None:
+            vocab = self._tokenizer.get_vocab(with_added_tokens=True)
+        else:
+            vocab |= {token.content: index for index, token in added.items()}
         if not vocab:
             raise InvalidInput(f"{file}: the vocabulary is empty")
         self._specials = {token.content: index for index, token in added.items() if token.special}
@@ -270,6 +274,13 @@ def _unknown_token(config: dict[str, Any]) -> str | None:
         entry = cast("list[list[Any]]", vocab)[index]
         return str(entry[0])
     return None
+
+
+def _stated_vocab(config: dict[str, Any]) -> dict[str, int] | None:
+    """The words of a model that could be read, where the file lists them with their ids: sooner than asked for."""
+    model = config.get("model")
+    vocab = cast("dict[str, Any]", model).get("vocab") if isinstance(model, dict) else None
+    return dict(cast("dict[str, int]", vocab)) if isinstance(vocab, dict) else None
 
 
 def _digest(vocab: dict[str, int], special: Iterable[int]) -> str:
