@@ -12,7 +12,7 @@ import pytest
 
 from checks import sooner_than
 from htfi.adapters.preparing import pool as module
-from htfi.adapters.preparing.pool import Part, PreparingPool
+from htfi.adapters.preparing.pool import PreparingPool, SharedPart
 
 ECHO = """
 import os, signal, time
@@ -42,7 +42,7 @@ serve(open_work)
 """
 
 
-class Word(Part):
+class Word(SharedPart):
     def __init__(self, word: bytes) -> None:
         super().__init__()
         self.word = word

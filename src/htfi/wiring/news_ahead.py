@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 
 import msgspec
 
-from htfi.adapters.preparing.pool import Part, PreparingPool
+from htfi.adapters.preparing.pool import PreparingPool, SharedPart
 from htfi.adapters.preparing.process import serve
 from htfi.domain.events import News
 from htfi.narrative.preparing import MAX_TOGETHER, ItemPreparer, PreparedItem
@@ -51,7 +51,7 @@ def news_ahead(settings: Settings, news: NewsProcessor, notify: Callable[[str], 
     return None if num < 1 or preparer is None else NewsAhead(settings, preparer, num, notify)
 
 
-class _Slice(Part):
+class _Slice(SharedPart):
     """Items that are prepared together."""
 
     def __init__(self, items: Sequence[News]) -> None:

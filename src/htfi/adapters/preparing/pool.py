@@ -14,7 +14,7 @@ _ANSWER_S = 20.0  # for one part, before its child is given up
 _PARTS_SENT = 2  # to a child: one that it works on, one that is there when it has done so
 
 
-class Part:
+class SharedPart:
     """One part of the work; `answer` is what a child made of it, None before and where no child did it."""
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Part:
         self.is_wanted = True
 
 
-AnyPart = TypeVar("AnyPart", bound=Part)
+AnyPart = TypeVar("AnyPart", bound=SharedPart)
 
 
 class _Child(Generic[AnyPart]):
