@@ -84,7 +84,7 @@ def test_points_of_known_lines_stay() -> None:
     assert found[:, 0].tolist() == pytest.approx(WANTED, abs=2e-4)
 
 
-WANTED = [0.0578, -0.034, -0.0558, -0.0389]
+WANTED = [0.0762, -0.0193, 0.0234, -0.0596]
 
 
 # What packing gave of the weights that the shipped encoder was tuned from.
