@@ -2,9 +2,10 @@
 
 try:
     from htfi.narrative.encoding import cues_core as cues
+    from htfi.narrative.encoding import heads_core as heads
     from htfi.narrative.encoding import linking_core as linking
     from htfi.narrative.encoding import products_core as products
 except ImportError:
-    cues = linking = products = None
+    cues = heads = linking = products = None
 
-__all__ = ["cues", "linking", "products"]
+__all__ = ["cues", "heads", "linking", "products"]
