@@ -135,7 +135,8 @@ def _as_whole(point: NDArray[np.float32]) -> NDArray[np.float32]:
     """A point in whole numbers; what is no number counts as 0."""
     whole = np.rint(point * _SCALE)
     if not np.isfinite(whole).all():
-        whole = np.rint(np.nan_to_num(point) * _SCALE)
+        whole = np.nan_to_num(point, posinf=_MAX_COMPONENT, neginf=-_MAX_COMPONENT)
+        whole = np.rint(whole * _SCALE)
     return np.minimum(np.maximum(whole, -_MAX_COMPONENT), _MAX_COMPONENT).astype(np.float32)
 
 
