@@ -5,7 +5,7 @@ Experts read returns and ranges divided by g, and their quantiles over h bars ar
 g² over the bars ahead. So none of them need know of hours, weekends or releases.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
-from htfi.domain.decision import KnownEvents
+from htfi.domain.decision import EventFactor, KnownEvents
 from htfi.domain.errors import InvalidInput
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, parse_duration
@@ -30,6 +30,7 @@ from htfi.forecasting.known_variance.event_effects import EventEffects
 from htfi.forecasting.known_variance.event_facts import KindFacts, event_facts
 from htfi.forecasting.known_variance.event_table import ScheduledLines, tabulate
 from htfi.forecasting.known_variance.priors import Priors, shipped
+from htfi.forecasting.known_variance.quiet_days import KINDS as QUIET_KINDS
 from htfi.forecasting.known_variance.quiet_days import QuietDays, is_near_year_end
 from htfi.forecasting.known_variance.quiet_hours import KIND as CLOSED_HOURS
 from htfi.forecasting.known_variance.quiet_hours import are_quiet, may_hold
@@ -41,7 +42,7 @@ from htfi.forecasting.known_variance.relations import (
     asset_class,
     currencies_of,
 )
-from htfi.forecasting.known_variance.stated_events import stated_events
+from htfi.forecasting.known_variance.stated_events import stated_days, stated_events
 from htfi.forecasting.known_variance.surprise_effects import Z90, ClosedBar, SurpriseEffects
 from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
 from htfi.forecasting.panel import BarBatch
@@ -50,7 +51,7 @@ Array = NDArray[np.float64]
 Instants = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
-VERSION = "3"
+VERSION = "4"
 KNOWN = "known_variance"
 _NONE, _INTRADAY, _DAILY, _QUIET = 0, 1, 2, 3  # what is known of a series' bars; quiet days alone
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
@@ -98,6 +99,21 @@ class _Prepared:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _NextBars:
+    """What was known of the next bars of m series, after some have closed.
+
+    Shapes: rows, begins, ends and pattern [m]; `parts` count bars, of which the next one is `bar`.
+    """
+
+    rows: Rows
+    begins: Instants
+    ends: Instants
+    pattern: Array
+    parts: list[Contributions]
+    bar: int
+
+
 class KnownVariance:
     """g of N series' bars. Where nothing is known of a bar, its factor is 1 and nothing is computed."""
 
@@ -138,8 +154,7 @@ class KnownVariance:
         self._is_year_end = False  # the bars ahead of those that closed last may hold it
         self._closing: list[HeldEvents] = []  # of the bars that closed last
         self._prepared: _Prepared | None = None  # follows from the rest: never saved
-        # What moves the bars ahead, and the place of the next one among them.
-        self._next: tuple[list[Contributions], int] = [], 0
+        self._next: _NextBars | None = None
         self._is_prepared = False  # for the bars that closed last
 
     @property
@@ -212,7 +227,7 @@ class KnownVariance:
 
     def ahead(self, index: Rows) -> Array | None:
         """The root of the mean of g² over the bars ahead [n, H] of those that closed; None where it is 1 for all."""
-        self._next = [], 0
+        self._next = None
         if not self._num_known:
             return None
         rows, known = self._known(index)
@@ -221,12 +236,13 @@ class KnownVariance:
             return None
         if self._prepared is not None and self._is_prepared:
             pattern, events, first = self._prepared.pattern, self._prepared.events, 2
-            parts = self._prepared.parts
+            begins, ends, parts = self._prepared.begins, self._prepared.ends, self._prepared.parts
         else:
             self._learn_hours(rows)
-            _, pattern, events, parts = self._variances(rows, *self._coming(rows, self._longest))
+            starts, ends = self._coming(rows, self._longest)
+            begins, pattern, events, parts = self._variances(rows, starts, ends)
             first = 1
-        self._next = parts, first
+        self._next = _NextBars(rows, begins[:, first], ends[:, first], pattern[:, first], parts, first)
         total = np.cumsum((pattern * events)[:, first : first + self._longest], axis=1)[:, self._horizons - 1]
         factors = np.ones((len(index), len(self._horizons)))
         factors[known] = np.sqrt(total / self._horizons)
@@ -234,17 +250,45 @@ class KnownVariance:
         return None if (factors == 1.0).all() else factors
 
     def known_events(self) -> dict[int, KnownEvents]:
-        """By row, what events make of the next bar's band, of the series whose bars closed last; those that they change
-        by less than a tenth are left out."""
-        parts, first = self._next
-        found: dict[int, KnownEvents] = {}
-        for part in parts:
-            for bar in part.of_bar(first):
-                stated = np.flatnonzero(bar.places != NO_EVENT)
-                if len(stated):
-                    kinds = [self.effects.kind(source) for source in bar.sources[stated].tolist()]
-                    times_ns: list[int] = self._table.time_ns[bar.places[stated]].tolist()
-                    found |= stated_events(bar.rows, kinds, times_ns, bar.variances[:, stated])
+        """By row, what events, gaps and quiet days make of the next bar's band, of the series whose bars closed last;
+        those that they change by less than a tenth are left out."""
+        coming = self._next
+        if coming is None:
+            return {}
+        quiet = self._quiet(coming)
+        found = stated_days(quiet) if quiet else {}
+        for bar in (bar for part in coming.parts for bar in part.of_bar(coming.bar)):
+            kinds = [self.effects.kind(source) for source in bar.sources.tolist()]
+            end_ns = int(coming.ends[coming.rows == bar.rows[0]][0])  # of all rows of the bar
+            times_ns: list[int] = [
+                end_ns if place == NO_EVENT else int(self._table.time_ns[place])
+                for place in bar.places.tolist()
+            ]
+            for row in bar.rows.tolist():
+                found.pop(row, None)
+            found |= stated_events(bar.rows, kinds, times_ns, bar.variances, quiet)
+        return found
+
+    def _quiet(self, coming: _NextBars) -> dict[int, EventFactor]:
+        """By row, the quiet day that the next bar is, or the quiet hours that it lies in."""
+        rows, found = coming.rows, dict[int, EventFactor]()
+        intraday = self._columns["kind"][rows] == _INTRADAY
+        at = np.flatnonzero(~intraday & (coming.pattern != 1.0))
+        if len(at):
+            now_ns = int(coming.begins[at].max())
+            for among, quiet, days in self._by_quiet_days(rows[at], now_ns):
+                kinds: list[int] = quiet.kinds(coming.ends[at[among]], *days).tolist()
+                for place, kind in zip(at[among].tolist(), kinds, strict=True):
+                    scale = float(np.sqrt(coming.pattern[place]))
+                    found[int(rows[place])] = EventFactor(QUIET_KINDS[kind], int(coming.ends[place]), scale)
+        at = np.flatnonzero(intraday)
+        if may_hold(coming.begins[at], self._closures):
+            scales = np.sqrt(
+                self._of_closed_hours(rows[at], coming.begins[at, None], int(coming.begins.max()))
+            )
+            for place, scale in zip(at.tolist(), scales[:, 0].tolist(), strict=True):
+                if scale != 1.0:
+                    found[int(rows[place])] = EventFactor(CLOSED_HOURS, int(coming.begins[place]), scale)
         return found
 
     def _learn_hours(self, rows: Rows) -> None:
@@ -326,7 +370,9 @@ class KnownVariance:
         shows = columns["has_pattern"][rows] > 0
         if shows.any():
             pattern[shows, 1:] = self._pattern.factors(rows[shows], begins[shows, 1:])
-            self._add_closed_hours(rows, shows, begins, max(int(ends[:, 0].max()), 0), pattern)
+            if may_hold(begins[shows, 1:], self._closures):
+                now_ns = max(int(ends[:, 0].max()), 0)
+                pattern[shows, 1:] *= self._of_closed_hours(rows[shows], begins[shows, 1:], now_ns)
         kind = columns["kind"][rows]
         daily = kind != _INTRADAY
         if daily.any():
@@ -342,35 +388,37 @@ class KnownVariance:
                 parts.append(part)
         return spans, pattern, events, parts
 
-    def _add_closed_hours(
-        self, rows: Rows, shows: NDArray[np.bool_], begins: Instants, now_ns: int, pattern: Array
-    ) -> None:
-        """Multiply the variances [n, 1 + B] of bars of pairs by what a holiday in New York makes of its hours."""
-        if not may_hold(begins[shows, 1:], self._closures):
-            return
+    def _of_closed_hours(self, rows: Rows, begins: Instants, now_ns: int) -> Array:
+        """Factors [n, B] of the variance of bars that begin then: what a holiday in New York makes of its hours."""
+        factors = np.ones(begins.shape)
         closed = self._table.closed_days(HOME, now_ns)
         for place, log_scale in enumerate(self._closed_hours):
-            among = shows & (self._columns["assets"][rows] == place)
+            among = self._columns["assets"][rows] == place
             if log_scale and among.any():
                 factor = exact.exp(np.array(2.0 * log_scale))
-                pattern[among, 1:] *= np.where(are_quiet(begins[among, 1:], closed), factor, 1.0)
+                factors[among] = np.where(are_quiet(begins[among], closed), factor, 1.0)
+        return factors
 
     def _of_quiet_days(self, rows: Rows, ends: Instants) -> Array:
         """Factors [n, B] of the variance of daily bars with these ends [n, 1 + B]; 1 for what trades at weekends."""
-        columns, factors = self._columns, np.ones((len(ends), ends.shape[1] - 1))
+        factors = np.ones((len(ends), ends.shape[1] - 1))
+        for among, quiet, days in self._by_quiet_days(rows, int(ends[:, 0].max())):
+            factors[among] = quiet.variances(ends[among, 1:], *days)
+        return factors
+
+    def _by_quiet_days(
+        self, rows: Rows, now_ns: int
+    ) -> Iterator[tuple[NDArray[np.bool_], QuietDays, list[NDArray[np.int64]]]]:
+        """The quiet days of daily bars, and the days without a session and of short ones that count for them, with
+        which of the rows they are for."""
+        columns = self._columns
         weekdays = columns["at_weekends"][rows] == 0
-        now_ns = int(ends[:, 0].max())
         for place, quiet in enumerate(self._quiet_days):
             for home in (0, 1) if quiet.has_any else ():
                 among = weekdays & (columns["assets"][rows] == place) & (columns["is_home"][rows] == home)
                 if among.any():
-                    days = (
-                        [self._table.closed_days(HOME, now_ns, half=half) for half in (False, True)]
-                        if home
-                        else []
-                    )
-                    factors[among] = quiet.variances(ends[among, 1:], *days)
-        return factors
+                    closed = (self._table.closed_days(HOME, now_ns, half=half) for half in (False, True))
+                    yield among, quiet, list(closed) if home else []
 
     def _joined(self, daily: NDArray[np.bool_], begins: Instants, ends: Instants) -> Instants:
         """Where the returns of bars [n, 1 + B] begin: at the end of the bar before, but for the first of a session."""
@@ -474,7 +522,7 @@ class KnownVariance:
         if self._surprises is not None and state.get("surprises"):
             self._surprises.restore(state["surprises"])
         self._closing, self._prepared, self._is_prepared = [], None, False
-        self._next = [], 0
+        self._next = None
 
 
 def _alike(begins: Instants, ends: Instants, daily: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
