@@ -178,9 +178,7 @@ def _index_file(file: Path, *, as_traded: bool) -> Path:
     prices = load_prices("sample").cut(("SPX",), last="2007-12-31")
     lines = ["date,symbol,open,high,low,close,volume"]
     for t, day in enumerate(prices.dates()):
-        ratio = 4.0 if as_traded and day >= "2007-03-01" else 1.0
-        if not as_traded and day < "2007-03-01":
-            ratio = 4.0
+        ratio = 1.0 if as_traded and day < "2007-03-01" else 4.0
         symbol = "SP" if as_traded and day < "2006-10-02" else "SPX"
         bar = [float(field[t, 0]) / ratio for field in (prices.open, prices.high, prices.low, prices.close)]
         lines.append(f"{day},{symbol},{','.join(f'{price!r}' for price in bar)},{int(ratio * 1000)}")
