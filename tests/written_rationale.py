@@ -37,7 +37,7 @@ def write_rationale(
     slots = stated.slots | slots_that_follow(
         stated, symbol=symbol, interval=interval, regime=regime, last_price=last_price, low=low, high=high,
         last_return=last_return, last_sigmas=last_sigmas, weights=weights or {}, view=view, tilt=tilt,
-        plan=stated_by.get("plan"), known=known, begin_ns=stated_by["as_of_ns"], phrasing=phrasing,
+        plan=stated_by.get("plan"), known=known, phrasing=phrasing,
     )  # fmt: skip
     slots = in_slot_order(slots)
     text = fill(stated.template, slots, phrasing)

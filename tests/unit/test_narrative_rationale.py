@@ -211,7 +211,7 @@ def test_kinds_of_events_are_worded(events: tuple[str, ...], words: str) -> None
 
 
 def test_a_release_of_the_bar_before_is_followed_and_a_day_states_no_hour() -> None:
-    past = EventFactor("us_payrolls", 99 * HOUR_NS, 1.2)
+    past = EventFactor("us_payrolls", 99 * HOUR_NS, 1.2, follows=True)
     found = write(known=KnownEvents(1.3, (EventFactor("earnings", 110 * HOUR_NS, 1.3), past)))
     assert found.slots["next_bar"] == "holds the company's results and follows US payrolls"
 

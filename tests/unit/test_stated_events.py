@@ -76,18 +76,18 @@ def test_a_forecaster_states_what_the_band_of_the_next_bar_was_made_for() -> Non
 
 def test_small_changes_are_left_out_and_the_strongest_stand_first() -> None:
     variances = np.array([[1.0, 1.0, 0.0], [4.0, 1.02, 2.25], [0.25, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    found = stated_events(np.array([3, 5, 7, 9]), ["a", "b", "c"], [10, 20, 30], variances, {})
+    found = stated_events(np.array([3, 5, 7, 9]), ["a", "b", "c"], [10, 20, 30], [0, 0, 1], variances, {})
     assert found == {
-        5: KnownEvents(2.078, (EventFactor("a", 10, 2.0), EventFactor("c", 30, 1.5))),
+        5: KnownEvents(2.078, (EventFactor("a", 10, 2.0), EventFactor("c", 30, 1.5, follows=True))),
         7: KnownEvents(0.5, (EventFactor("a", 10, 0.5),)),
     }
-    many = stated_events(np.array([0]), list("abcdef"), [1] * 6, np.full((1, 6), 4.0), {})
+    many = stated_events(np.array([0]), list("abcdef"), [1] * 6, [0] * 6, np.full((1, 6), 4.0), {})
     assert [one.kind for one in many[0].events] == ["a", "b", "c"]
 
 
 def test_what_a_day_is_multiplies_what_its_events_make_of_it() -> None:
     half_day, eve = EventFactor("half_day", 50, 0.67032), EventFactor("before_holiday", 60, 0.95)
-    found = stated_events(np.array([1, 2]), ["a"], [10], np.array([[4.0], [4.0]]), {1: half_day, 2: eve})
+    found = stated_events(np.array([1, 2]), ["a"], [10], [0], np.array([[4.0], [4.0]]), {1: half_day, 2: eve})
     assert found == {
         1: KnownEvents(1.341, (EventFactor("a", 10, 2.0), EventFactor("half_day", 50, 0.67))),
         2: KnownEvents(1.9, (EventFactor("a", 10, 2.0),)),
@@ -224,6 +224,54 @@ def test_quiet_days_and_long_gaps_are_stated_with_events() -> None:
         assert (found and (found.events[0].kind, found.factor)) == (kind and (kind, factor)), day
         if found:
             assert str(np.datetime64(found.events[0].time_ns, "ns"))[:10] > day
+
+
+def session_bars(num_days: int) -> list[Bar]:
+    """Hours of ACME from 14:30 to 20:30 UTC, from Monday 2024-01-08 on, without weekends."""
+    rng, price, found = Random(9), 100.0, list[Bar]()
+    for day in range(num_days):
+        first_ns = (
+            day_ns("2024-01-08") + (day // 5 * 7 + day % 5) * 24 * HOUR_NS + 14 * HOUR_NS + HOUR_NS // 2
+        )
+        for hour in range(6):
+            start_ns, before = first_ns + hour * HOUR_NS, price
+            price = before * exp(rng.gauss(0.0, 0.005))
+            high, low, end_ns = max(before, price) * 1.0005, min(before, price) * 0.9995, start_ns + HOUR_NS
+            found.append(
+                Bar(end_ns, end_ns, "prices", 1, "ACME", "1h", start_ns, end_ns, before, high, low, price)
+            )
+    return found
+
+
+def test_results_that_come_while_the_exchange_is_closed_widen_the_hours_of_its_next_session() -> None:
+    bars = session_bars(20)
+    last = 15 * 6 - 1  # of a Friday
+    results = ScheduledEvent(time_ns=bars[last].end_ns + HOUR_NS, kind="earnings", name="Q4", symbol="ACME")
+    stale = ScheduledEvent(
+        time_ns=bars[0].start_ns - 9 * 24 * HOUR_NS, kind="earnings", name="Q3", symbol="ACME"
+    )
+    one = Forecaster(ForecastConfig(), build_experts(ForecastConfig()), [results, stale])
+    two = Forecaster(ForecastConfig(), build_experts(ForecastConfig()), [results, stale])
+    stated: dict[int, KnownEvents] = {}
+    for place, bar in enumerate(bars):
+        one.observe([bar])
+        batch = one.forecast_bars([bar])
+        if found := one.known_events(batch.rows):
+            stated[place] = found[0]
+        if place == last + 2:  # in the midst of the session, from what was saved
+            assert np.array_equal(two.forecast_bars([bar]).quantiles, batch.quantiles)
+        if place == last + 1:
+            two.restore(one.state())
+            two.observe([bars[place + 1]])
+    assert list(stated) == list(range(last, last + 6))
+    assert all(
+        found.events == (EventFactor("earnings", results.time_ns, found.factor, True),)
+        for found in stated.values()
+    )
+    factors = [found.factor for found in stated.values()]
+    assert 1.5 < factors[0] < 1.8
+    assert factors == sorted(factors, reverse=True)
+    assert factors[-1] > 1.1
 
 
 def decision(read: list[Decision], hour: int) -> Decision:

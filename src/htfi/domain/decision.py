@@ -281,12 +281,13 @@ class BarCircumstances(msgspec.Struct, frozen=True):
 class EventFactor(msgspec.Struct, frozen=True, gc=False):
     """A scheduled event and its own factor of the band's width. `kind` is what its effect is learnt by, such as
     'us_payrolls', or what the bar itself is, such as 'half_day'; `time_ns` an instant within its day where no hour is
-    stated.
+    stated. `follows`: the event is over when the bar begins, or a result came while the exchange was closed.
     """
 
     kind: str
     time_ns: int
     factor: float
+    follows: bool = False
 
 
 class KnownEvents(msgspec.Struct, frozen=True, gc=False):

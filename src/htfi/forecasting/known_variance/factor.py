@@ -16,7 +16,7 @@ from htfi.domain import portable_math as exact
 from htfi.domain.decision import EventFactor, KnownEvents
 from htfi.domain.errors import InvalidInput
 from htfi.domain.scheduled_event import ScheduledEvent
-from htfi.domain.time import NS_PER_DAY, parse_duration
+from htfi.domain.time import NS_PER_DAY, NS_PER_S, parse_duration
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.known_variance.coming_bars import ComingBars, daily_ends, is_weekend, week_slots
 from htfi.forecasting.known_variance.contributions import (
@@ -25,6 +25,7 @@ from htfi.forecasting.known_variance.contributions import (
     CompanyEvents,
     Contributions,
     HeldEvents,
+    PlacedEvents,
 )
 from htfi.forecasting.known_variance.event_effects import EventEffects
 from htfi.forecasting.known_variance.event_facts import KindFacts, event_facts
@@ -58,6 +59,8 @@ _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
 _ASSETS = (FX, VOLATILITY, OTHER_ASSETS)
 _NO_DAYS = np.empty(0, np.int64)
 _NEVER = -1
+_SESSION_NS = 7 * 3600 * NS_PER_S
+_LONGEST_PAUSE_NS = 4 * NS_PER_DAY  # before a session, in which results still move it
 _RANGE_SHARE = 0.75  # of an event's log factor: a release jumps, so the range grows less than the return
 
 
@@ -147,6 +150,9 @@ class KnownVariance:
             "begin_ns", _NEVER, np.int64
         )  # of its return: the end of the bar before, in a session
         self._columns.declare("end_ns", _NEVER, np.int64)
+        # The pause before the session of bars within a day: the end of the last bar before it, and its first begin.
+        self._columns.declare("pause_ns", _NEVER, np.int64)
+        self._columns.declare("open_ns", _NEVER, np.int64)
         self._columns.declare("ahead", np.ones(len(horizons)))
         self._columns.declare("waiting", np.ones((len(horizons), self._longest)))
         self._num_known = 0  # series of whose bars anything is known
@@ -214,6 +220,10 @@ class KnownVariance:
             ends = np.stack([columns["end_ns"][rows], end_ns[known]], axis=1)
             begins, pattern, events, parts = self._variances(rows, spans, ends)
         self._closing = [held for part in parts for held in part.of_bar(1)]
+        opens = (begins[:, 1] > columns["end_ns"][rows]) & (columns["kind"][rows] == _INTRADAY)
+        if opens.any():
+            columns["pause_ns"][rows[opens]] = columns["end_ns"][rows[opens]]
+            columns["open_ns"][rows[opens]] = begins[opens, 1]
         columns["start_ns"][rows], columns["end_ns"][rows] = start_ns[known], end_ns[known]
         columns["begin_ns"][rows] = begins[:, 1]
         if (pattern[:, 1] == 1.0).all() and not self._closing:
@@ -266,7 +276,7 @@ class KnownVariance:
             ]
             for row in bar.rows.tolist():
                 found.pop(row, None)
-            found |= stated_events(bar.rows, kinds, times_ns, bar.variances, quiet)
+            found |= stated_events(bar.rows, kinds, times_ns, bar.lags.tolist(), bar.variances, quiet)
         return found
 
     def _quiet(self, coming: _NextBars) -> dict[int, EventFactor]:
@@ -380,9 +390,11 @@ class KnownVariance:
         spans = self._joined(daily, begins, ends)
         parts: list[Contributions] = []
         eventful = np.flatnonzero(kind != _QUIET)
-        for alike in _alike(spans[eventful], ends[eventful], daily[eventful]):
-            among = eventful[alike]
-            part = self._contributions(rows[among], spans[among[0]], ends[among[0]], bool(daily[among[0]]))
+        sessions = np.stack([columns["pause_ns"][rows], columns["open_ns"][rows]], axis=1)
+        keys = np.concatenate([sessions, spans], axis=1)
+        for alike in _alike(keys[eventful], ends[eventful], daily[eventful]):
+            among, of = eventful[alike], eventful[alike[0]]
+            part = self._contributions(rows[among], spans[of], ends[of], sessions[of], bool(daily[of]))
             if part is not None:
                 events[among] = part.factors(num_bars)
                 parts.append(part)
@@ -420,6 +432,20 @@ class KnownVariance:
                     closed = (self._table.closed_days(HOME, now_ns, half=half) for half in (False, True))
                     yield among, quiet, list(closed) if home else []
 
+    def _results_before_session(self, session: Instants, ends: Instants) -> PlacedEvents:
+        """The results that came in the pause before the session that goes on, with its first bar; bars end at `ends`
+        [1 + B]."""
+        pause_ns, open_ns = session.tolist()
+        over_ns, places = int(ends[0]) - open_ns, np.empty(0, np.intp)
+        if pause_ns != _NEVER and 0 <= over_ns < _SESSION_NS:
+            found = self._table.within(max(pause_ns, open_ns - _LONGEST_PAUSE_NS), open_ns, int(ends[0]))
+            is_own = self.effects.is_of_company[self._table.kind[found]]
+            places = found[is_own & self._table.is_exact[found]]
+        first = 1 - round(over_ns / max(int(np.diff(ends).min()), 1))
+        return PlacedEvents(
+            self._table.kind[places], np.full(len(places), first), places, np.zeros(len(places), np.bool_)
+        )
+
     def _joined(self, daily: NDArray[np.bool_], begins: Instants, ends: Instants) -> Instants:
         """Where the returns of bars [n, 1 + B] begin: at the end of the bar before, but for the first of a session."""
         pause = begins[:, 1:] - ends[:, :-1]
@@ -428,23 +454,28 @@ class KnownVariance:
         return np.concatenate([begins[:, :1], np.where(joins, ends[:, :-1], begins[:, 1:])], axis=1)
 
     def _contributions(
-        self, rows: Rows, begins: Instants, ends: Instants, is_daily: bool
+        self, rows: Rows, begins: Instants, ends: Instants, session: Instants, is_daily: bool
     ) -> Contributions | None:
-        """What events and gaps do to the bars of rows with these spans [1 + B]; None where there are none."""
+        """What events and gaps do to the bars of rows with these spans [1 + B]; None where there are none. The pause
+        before their session lay between the instants `session` [2]."""
         if not is_daily and not self._table.kinds:
             return None
         num_bars, now_ns = len(ends), int(ends[0])
         places = self._table.within(int(begins[0]), int(ends[-1]), max(now_ns, 0))
         times, sources = self._table.time_ns[places], self._table.kind[places]
         bar = np.searchsorted(ends, times, "right")
-        inside = (bar < num_bars) & (times >= begins[np.minimum(bar, num_bars - 1)])
-        inside &= is_daily | self._table.is_exact[places]
-        bar, sources, places = bar[inside], sources[inside], places[inside]
         is_own = self.effects.is_of_company[sources]
-        companies = CompanyEvents.of(
-            self.effects, rows, sources[is_own], bar[is_own], places[is_own], num_bars
-        )
-        bar, sources, places = bar[~is_own], sources[~is_own], places[~is_own]
+        usable = (bar < num_bars) & (is_daily | self._table.is_exact[places])
+        begin = begins[np.minimum(bar, num_bars - 1)]
+        inside = times >= begin  # else in a pause, which no return within the day counts
+        after = (times >= begin - _LONGEST_PAUSE_NS) & (not is_daily)
+        own, common = usable & is_own & (inside | after), usable & inside & ~is_own
+        sessions = np.cumsum(np.append(False, begins[1:] > ends[:-1]))
+        results = PlacedEvents(sources[own], bar[own], places[own], inside[own])
+        if not is_daily:
+            results = results.joined(self._results_before_session(session, ends))
+        companies = CompanyEvents.of(self.effects, rows, results, sessions, _bars_of_session(ends))
+        bar, sources, places = bar[common], sources[common], places[common]
         events = [places, places]
         bars, lags, kinds = [bar, bar + 1], [np.zeros_like(bar), np.ones_like(bar)], [sources, sources]
         if is_daily and begins[0] != _NEVER:
@@ -515,7 +546,8 @@ class KnownVariance:
 
     def restore(self, state: dict[str, Any]) -> None:
         """The series are those that `grow` was told of."""
-        self._columns.restore(state["columns"])
+        never = np.full(len(state["columns"]["end_ns"]), _NEVER)  # before version 4
+        self._columns.restore({"pause_ns": never, "open_ns": never, **state["columns"]})
         self._hours.restore(state["hours"])
         self._pattern.restore(state["pattern"])
         self.effects.restore(state["effects"])
@@ -536,6 +568,11 @@ def _alike(begins: Instants, ends: Instants, daily: NDArray[np.bool_]) -> list[N
         key = begins[row].tobytes() + ends[row].tobytes() + daily[row].tobytes()
         groups.setdefault(key, []).append(row)
     return [np.array(rows, np.intp) for rows in groups.values()]
+
+
+def _bars_of_session(ends: Instants) -> int:
+    """How many bars with these ends [1 + B] a session has, at most."""
+    return max(int(_SESSION_NS // max(np.diff(ends).min(), 1)), 1)
 
 
 def _length_ns(interval: str) -> int:

@@ -17,13 +17,15 @@ def stated_events(
     rows: NDArray[np.intp],
     kinds: Sequence[str],
     times_ns: Sequence[int],
+    lags: Sequence[int],
     variances: NDArray[np.float64],
     quiet: Mapping[int, EventFactor],
 ) -> dict[int, KnownEvents]:
     """What m events and gaps in one bar make of the bands of n series, by row; without those whose band hardly changes.
 
-    Shapes: rows [n]; variances [n, m], factors of the variance, 0 where an event is none of a series'. `quiet` is what
-    the bar's day or hour is, by row; it multiplies the others.
+    Shapes: rows [n]; variances [n, m], factors of the variance, 0 where an event is none of a series'. `lags` are 0
+    for those that it holds, more for those that it follows;
+    `quiet` is what the bar's day or hour is, by row; it multiplies the others.
     """
     days = [quiet.get(row) for row in rows.tolist()]
     width = np.sqrt(combine(variances)) * np.array([1.0 if day is None else day.factor for day in days])
@@ -32,7 +34,7 @@ def stated_events(
     for place in np.flatnonzero(np.abs(width - 1.0) >= MIN_CHANGE).tolist():
         own, day = factors[place], days[place]
         stated = [
-            EventFactor(kinds[event], times_ns[event], round(float(own[event]), _DIGITS))
+            EventFactor(kinds[event], times_ns[event], round(float(own[event]), _DIGITS), lags[event] > 0)
             for event in np.flatnonzero((own > 0.0) & (np.abs(own - 1.0) >= MIN_CHANGE)).tolist()
         ]
         if day is not None and abs(day.factor - 1.0) >= MIN_CHANGE:
@@ -45,4 +47,4 @@ def stated_events(
 def stated_days(quiet: Mapping[int, EventFactor]) -> dict[int, KnownEvents]:
     """The same of bars of which nothing else is known."""
     rows = np.array(list(quiet), np.intp)
-    return stated_events(rows, [], [], np.zeros((len(rows), 1)), quiet)
+    return stated_events(rows, [], [], [], np.zeros((len(rows), 1)), quiet)

@@ -66,8 +66,8 @@ _WORDS = {
 }  # fmt: skip
 
 
-def known_words(events: Sequence[EventFactor], begin_ns: int, *, with_times: bool) -> str:
-    """What a bar that begins then holds, follows and is, strongest first; with the times of day of what it holds."""
+def known_words(events: Sequence[EventFactor], *, with_times: bool) -> str:
+    """What a bar holds, follows and is, strongest first; with the times of day of what it holds."""
     if not events:
         return "holds several small events"
     clauses: list[str] = []
@@ -75,7 +75,7 @@ def known_words(events: Sequence[EventFactor], begin_ns: int, *, with_times: boo
     for one in events:
         if one.kind in _BARS:
             clauses.append(_BARS[one.kind])
-        elif one.time_ns < begin_ns:
+        elif one.follows:
             clauses.append(f"follows {event_name(one.kind)}")
         else:
             time = f" ({format_ns(one.time_ns)[_MINUTES]} UTC)" if with_times else ""

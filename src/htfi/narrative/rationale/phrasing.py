@@ -94,8 +94,8 @@ class Phrasing(Protocol):
         """The announcement and the outcome that a view was prepared for."""
         ...
 
-    def known_slots(self, known: KnownEvents, interval: str, begin_ns: int) -> dict[str, str]:
-        """What is known of the bar that begins then, and by how much its band is wider; empty where it is not said."""
+    def known_slots(self, known: KnownEvents, interval: str) -> dict[str, str]:
+        """What is known of the next bar, and by how much its band is wider; empty where it is not said."""
         ...
 
 

@@ -147,8 +147,8 @@ class PhrasingV4:
     def prepared(self, view: NewsView) -> str:
         return clean(view.prepared, _MAX_WORDS_CHARS)
 
-    def known_slots(self, known: KnownEvents, interval: str, begin_ns: int) -> dict[str, str]:
-        del known, interval, begin_ns
+    def known_slots(self, known: KnownEvents, interval: str) -> dict[str, str]:
+        del known, interval
         return {}
 
 

@@ -129,6 +129,6 @@ class PhrasingV5:
     def prepared(self, view: NewsView) -> str:
         return clean(view.prepared, _MAX_WORDS_CHARS)
 
-    def known_slots(self, known: KnownEvents, interval: str, begin_ns: int) -> dict[str, str]:
-        del known, interval, begin_ns
+    def known_slots(self, known: KnownEvents, interval: str) -> dict[str, str]:
+        del known, interval
         return {}

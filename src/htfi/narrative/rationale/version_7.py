@@ -21,9 +21,9 @@ class PhrasingV7(PhrasingV6):
     sentences = load_sentences("templates_7.toml")
     states_known = True
 
-    def known_slots(self, known: KnownEvents, interval: str, begin_ns: int) -> dict[str, str]:
+    def known_slots(self, known: KnownEvents, interval: str) -> dict[str, str]:
         return {
-            "next_bar": known_words(known.events, begin_ns, with_times=_is_within_a_day(interval)),
+            "next_bar": known_words(known.events, with_times=_is_within_a_day(interval)),
             "known_factor": two_digits(known.factor),
         }
 

@@ -137,12 +137,10 @@ def slots_that_follow(
     tilt: NewsTilt | None,
     plan: FidelityPlan | None,
     known: KnownEvents | UnsetType,
-    begin_ns: int,
     phrasing: Phrasing,
 ) -> dict[str, str]:
     """The slots of a stated rationale that follow from plain values; of itself its sentences and drivers count, and
     whether it states the width before. Units as in `state_rationale`; `low` and `high` bound the band in log return.
-    `begin_ns`: when the next bar begins.
     """
     wanted = slots_in(stated.template, phrasing)
     unit = phrasing.unit(high - low)
@@ -173,7 +171,7 @@ def slots_that_follow(
     if plan is not None and "waiting" in wanted and plan.inputs is not UNSET:
         slots |= load_slots(plan.rung, plan.inputs)
     if known is not UNSET and "next_bar" in wanted:
-        slots |= phrasing.known_slots(known, interval, begin_ns)
+        slots |= phrasing.known_slots(known, interval)
     return slots
 
 

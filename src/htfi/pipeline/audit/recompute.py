@@ -339,8 +339,7 @@ def _known_problems(decision: Decision, phrasing: Phrasing) -> list[str]:
     rationale, known = decision.rationale, decision.known_events
     if has_part(rationale, *KNOWN_PARTS) != (known is not UNSET):
         return ["the rationale states wrongly whether something was known of the next bar"]
-    begin_ns = decision.circumstances.bar_end_ns
-    stated = phrasing.known_slots(known, decision.interval, begin_ns) if known is not UNSET else {}
+    stated = phrasing.known_slots(known, decision.interval) if known is not UNSET else {}
     if any(rationale.slots.get(slot) != words for slot, words in stated.items()):
         return ["the rationale misstates what was known of the next bar"]
     return []

@@ -121,7 +121,6 @@ def _following(decision: Decision, rationale: Rationale, phrasing: Phrasing) -> 
         tilt=decision.forecast.tilt,
         plan=decision.plan,
         known=decision.known_events,
-        begin_ns=decision.circumstances.bar_end_ns,
         phrasing=phrasing,
     )
     return slots | _headlines(decision, rationale.cited, phrasing) if rationale.cited else slots
