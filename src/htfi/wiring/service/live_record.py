@@ -21,7 +21,7 @@ from htfi.wiring.service.submitted_news import MAX_USES, ItemUse
 _NUM_KEPT = 4_096  # newest lines
 _NUM_INDEXED = 20_000  # newest entries whose series are known from the start
 _GROUP = 256  # lines read for a subscriber at once
-_NUM_WOKEN = 32  # of those who wait, in one turn of the loop: after it what they wrote is sent
+_NUM_WOKEN = 8  # of those who wait, in one turn of the loop: after it what they wrote is sent
 T = TypeVar("T")
 
 
