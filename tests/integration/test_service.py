@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,12 @@ from htfi.governance.ledger.export import static_files
 from htfi.wiring.ledger import open_ledger_readonly
 from service_process import ServiceProcess
 
+ALIVE_SOON = (
+    "import htfi.apps.service.streams as streams\n"
+    "streams._KEEP_ALIVE_S = 0.05\n"
+    "from htfi.apps.cli.main import main\n"
+    "main()\n"
+)
 DAYS = 70
 BARS = [
     {
@@ -125,6 +132,20 @@ def test_stream_sends_the_lines_of_the_record_and_resumes(service: ServiceProces
     assert whole == [(str(index), line) for index, line in enumerate(lines)]
     rest = service.events(0, 3, {"Last-Event-ID": str(len(lines) - 4)})
     assert rest == whole[-3:]
+
+
+def test_stream_on_which_nothing_comes_says_that_it_is_alive(folder: Path, lines: list[str]) -> None:
+    with (
+        ServiceProcess("--follow", str(folder), program=(sys.executable, "-c", ALIVE_SOON)) as started,
+        socket.create_connection(("127.0.0.1", started.port), timeout=10.0) as reader,
+    ):
+        started.wait_for(len(lines))
+        reader.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        content = b""
+        while content.count(b": alive\n\n") < 2 and (part := reader.recv(1 << 16)):
+            content += part
+    assert content.count(b": alive\n\n") >= 2
+    assert b"id: " not in content
 
 
 def test_websocket_sends_the_same_lines(service: ServiceProcess, lines: list[str]) -> None:

@@ -135,8 +135,8 @@ class RecordServer(MCPServer[Any]):
                 await self._announce(run.record)
 
     async def _announce(self, record: LiveRecord) -> None:
-        async for _, lines in record.follow(record.size):
-            for series in {_series_of(line) for line in lines} - {""}:
+        async for group in record.follow(record.size):
+            for series in {_series_of(line) for line in group.lines} - {""}:
                 await self._bus.publish(ResourceUpdated(uri=forecast_uri(series)))
             await self._bus.publish(ResourceUpdated(uri=CHECKPOINT))
 

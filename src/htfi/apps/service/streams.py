@@ -12,7 +12,7 @@ from htfi.apps.service.callers import needs
 from htfi.apps.service.served_run import record_of
 from htfi.domain.errors import HtfiError, InvalidInput
 from htfi.library.serving.callers import Scope
-from htfi.wiring.service.live_record import LiveRecord
+from htfi.wiring.service.live_record import LineGroup, LiveRecord
 
 _KEEP_ALIVE_S = 15.0
 _GOING_AWAY, _INTERNAL = 1001, 1011
@@ -58,36 +58,29 @@ async def websocket(socket: WebSocket) -> None:
 
 async def _events(record: LiveRecord, start: int) -> AsyncIterator[bytes]:
     yield b"retry: 1000\n\n"
-    groups = record.follow(start)
-    waiting: asyncio.Future[tuple[int, list[bytes]]] | None = None
     try:
-        while True:
-            waiting = waiting or asyncio.ensure_future(anext(groups))
-            done, _ = await asyncio.wait((waiting,), timeout=_KEEP_ALIVE_S)
-            if not done:
+        async for group in record.follow(start, _KEEP_ALIVE_S):
+            if not group.lines:
                 yield b": alive\n\n"
                 continue
-            index, lines = waiting.result()
-            waiting = None
-            yield b"".join(
-                b"id: %d\nevent: decision\ndata: %s\n\n" % (place, line)
-                for place, line in enumerate(lines, index)
-            )
-    except (StopAsyncIteration, HtfiError) as ended:
-        if isinstance(ended, HtfiError):
-            yield b"event: problem\ndata: %s\n\n" % str(ended).encode()
-    finally:
-        if waiting is not None:
-            waiting.cancel()
-        with suppress(asyncio.CancelledError, HtfiError, StopAsyncIteration):
-            if waiting is not None:
-                await waiting
+            if group.events is None:
+                group.events = _as_events(group)
+            yield group.events
+    except HtfiError as error:
+        yield b"event: problem\ndata: %s\n\n" % str(error).encode()
+
+
+def _as_events(group: LineGroup) -> bytes:
+    return b"".join(
+        b"id: %d\nevent: decision\ndata: %s\n\n" % (index, line)
+        for index, line in enumerate(group.lines, group.first)
+    )
 
 
 async def _send(record: LiveRecord, start: int, socket: WebSocket) -> None:
     try:
-        async for _, lines in record.follow(start):
-            for line in lines:
+        async for group in record.follow(start):
+            for line in group.lines:
                 await socket.send_text(line.decode())
         await socket.close(_GOING_AWAY, "the service ends")
     except HtfiError as error:

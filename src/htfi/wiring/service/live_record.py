@@ -21,6 +21,7 @@ from htfi.wiring.service.submitted_news import MAX_USES, ItemUse
 _NUM_KEPT = 4_096  # newest lines
 _NUM_INDEXED = 20_000  # newest entries whose series are known from the start
 _GROUP = 256  # lines read for a subscriber at once
+_NUM_WOKEN = 8  # of those who wait, in one turn of the loop: after it what they wrote is sent
 T = TypeVar("T")
 
 
@@ -32,6 +33,15 @@ class SeriesRecord:
     newest_index: int = 0
     newest: RecordedLine | None = None  # that was released
     body: bytes | None = None  # of the newest, once somebody has asked for it
+
+
+@dataclass(slots=True)
+class LineGroup:
+    """Lines that follow each other; where they are new, one object for all who follow."""
+
+    first: int  # index of the first line
+    lines: Sequence[bytes]
+    events: bytes | None = None  # as they are sent, once somebody has asked for it
 
 
 class LiveRecord:
@@ -48,7 +58,9 @@ class LiveRecord:
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="record reader")
         self._reader: ServedRecordReader | None = None
         self._follower: RecordFollower | None = None
-        self._changed: asyncio.Future[None] | None = None
+        self._group = LineGroup(0, ())  # the newest that was handed to one who follows
+        self._waiting: dict[asyncio.Future[bool], None] = {}  # in the order in which they came
+        self._to_wake: deque[asyncio.Future[bool]] = deque()
         self._is_closed = False
 
     def open(self) -> None:
@@ -104,29 +116,33 @@ class LiveRecord:
 
         return await self._in_reader(answer)
 
-    async def follow(self, index: int) -> AsyncIterator[tuple[int, list[bytes]]]:
-        """Lines from an index on with the index of their first, then each as it comes, until the service closes.
-
-        Raises: what ended the record's reading.
+    async def follow(self, index: int, patience_s: float | None = None) -> AsyncIterator[LineGroup]:
+        """Lines from an index on, then each as it comes, until the service closes; no lines where none came for so
+        long. Raises: what ended the record's reading.
         """
         while not self._is_closed:
             if index >= self.size:
                 if self.failure is not None:
                     raise self.failure
-                await self._next_change()
+                if not await self._next_change(patience_s):
+                    yield LineGroup(index, ())
                 continue
             kept_from = self.size - len(self._kept)
             if index >= kept_from:
-                stop = min(self.size, index + _GROUP)
-                lines = [self._kept[place - kept_from] for place in range(index, stop)]
+                group = self._kept_group(index, kept_from)
             else:
-                first, stop = index, min(kept_from, index + _GROUP)
-                lines = [
-                    one.line
-                    for one in await self.ask(partial(ServedRecordReader.lines, start=first, stop=stop))
-                ]
-            yield index, lines
-            index += len(lines)
+                stop = min(kept_from, index + _GROUP)
+                found = await self.ask(partial(ServedRecordReader.lines, start=index, stop=stop))
+                group = LineGroup(index, [one.line for one in found])
+            yield group
+            index += len(group.lines)
+
+    def _kept_group(self, index: int, kept_from: int) -> LineGroup:
+        num, group = min(self.size - index, _GROUP), self._group
+        if (group.first, len(group.lines)) != (index, num):
+            lines = [self._kept[place - kept_from] for place in range(index, index + num)]
+            group = self._group = LineGroup(index, lines)
+        return group
 
     def _take(self, lines: Sequence[RecordedLine]) -> None:
         for one in lines:
@@ -156,14 +172,38 @@ class LiveRecord:
         self._wake()
 
     def _wake(self) -> None:
-        changed, self._changed = self._changed, None
-        if changed is not None:
-            changed.set_result(None)
+        """Wake all who wait, in the order in which they came, a part in each turn of the loop."""
+        is_waking = bool(self._to_wake)
+        self._to_wake.extend(self._waiting)
+        self._waiting.clear()
+        if not is_waking:
+            self._wake_some()
 
-    async def _next_change(self) -> None:
-        if self._changed is None:
-            self._changed = asyncio.get_running_loop().create_future()
-        await asyncio.shield(self._changed)
+    def _wake_some(self) -> None:
+        for _ in range(min(_NUM_WOKEN, len(self._to_wake))):
+            waiting = self._to_wake.popleft()
+            if not waiting.done():
+                waiting.set_result(True)
+        if self._to_wake:
+            asyncio.get_running_loop().call_soon(self._wake_some)
+
+    async def _next_change(self, patience_s: float | None = None) -> bool:
+        """Wait for more lines, a failure or the end; False where none of them came for so long."""
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[bool] = loop.create_future()
+        self._waiting[waiting] = None
+        timer = None if patience_s is None else loop.call_later(patience_s, _give_up, waiting)
+        try:
+            return await waiting
+        finally:
+            self._waiting.pop(waiting, None)
+            if timer is not None:
+                timer.cancel()
 
     async def _in_reader(self, act: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, act)
+
+
+def _give_up(waiting: asyncio.Future[bool]) -> None:
+    if not waiting.done():
+        waiting.set_result(False)

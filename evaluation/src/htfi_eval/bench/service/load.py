@@ -10,10 +10,9 @@ import asyncio
 import json
 import sys
 import time
-from dataclasses import dataclass, field
-from typing import cast
 
 from htfi_eval.bench.service.connections import ask_at_rate, open_connections
+from htfi_eval.bench.service.subscribers import subscribe
 
 _PATIENCE_S = 60.0
 
@@ -36,56 +35,6 @@ async def requests(
     return {"times_ms": [1e3 * one for one in times_s], "failed": num - len(times_s)}
 
 
-@dataclass(slots=True)
-class _Arrivals:
-    """When the subscriber that counts, the so-manyeth, had each event."""
-
-    which: int
-    num_by_id: dict[int, int] = field(default_factory=dict[int, int])
-    at_ns: dict[int, int] = field(default_factory=dict[int, int])
-
-    def add(self, index: int) -> None:
-        num = self.num_by_id[index] = self.num_by_id.get(index, 0) + 1
-        if num == self.which:
-            self.at_ns[index] = time.monotonic_ns()
-
-
-class _Subscriber(asyncio.Protocol):
-    def __init__(self, arrivals: _Arrivals) -> None:
-        self._arrivals = arrivals
-        self._rest = b""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        cast(asyncio.Transport, transport).write(b"GET /v1/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-
-    def data_received(self, data: bytes) -> None:
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            if line.startswith(b"id: "):
-                self._arrivals.add(int(line[4:]))
-
-
-async def stream(port: int, num_subscribers: int, which: int) -> dict[str, object]:
-    """Subscribe so many; `ready` on standard output once all are; then when the `which`-th had each event.
-
-    Standard input says, after the last, how many there were.
-    """
-    loop, arrivals = asyncio.get_running_loop(), _Arrivals(which)
-    for _ in range(num_subscribers):
-        await loop.create_connection(lambda: _Subscriber(arrivals), "127.0.0.1", port)
-    await asyncio.sleep(0.5)
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    num = int(await loop.run_in_executor(None, sys.stdin.readline))
-    end = loop.time() + _PATIENCE_S
-    while loop.time() < end and sum(one == num_subscribers for one in arrivals.num_by_id.values()) < num:
-        await asyncio.sleep(0.01)
-    return {
-        "at_ns": {str(index): at for index, at in arrivals.at_ns.items()},
-        "whole": sum(one == num_subscribers for one in arrivals.num_by_id.values()),
-    }
-
-
 if __name__ == "__main__":
     kind, *words = sys.argv[1:]
     if kind == "requests":
@@ -93,5 +42,5 @@ if __name__ == "__main__":
             requests(int(words[0]), words[1], int(words[2]), float(words[3]), float(words[4]))
         )
     else:
-        answer = asyncio.run(stream(*map(int, words)))  # type: ignore[arg-type]
+        answer = subscribe(*map(int, words), patience_s=_PATIENCE_S)
     sys.stdout.write(json.dumps(answer) + "\n")
