@@ -15,7 +15,7 @@ from htfi.decoding.checkpoint.folder import Architecture
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.config import MAX_TOKENS, EncodingConfig
 from htfi.narrative.ports import TextEmbeddings
-from htfi.wiring.models.draft_process import usable_cores
+from htfi.wiring.cores import usable_cores
 
 if TYPE_CHECKING:
     from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
