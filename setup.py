@@ -263,14 +263,17 @@ setup(
                 learning(FORECASTING, "learning_core"),
                 learning(KNOWN_VARIANCE, "hours_core"),
                 of_texts(TOKENIZER, "word_pieces_core"),
-                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core", "products_core")),
+                *(
+                    of_texts(ENCODING, name)
+                    for name in ("cues_core", "heads_core", "linking_core", "novelty_core", "products_core")
+                ),
                 *(
                     of_texts(SANITISING, name)
                     for name in ("disguise_core", "similarity_core", "wording_core")
                 ),
                 *(of_texts(NARRATIVE, name) for name in ("scan_core", "figures_core")),
                 *(typed(RECORD, name) for name in ("plain", "rows", "ticks")),
-                *(of_texts(FACTS, name) for name in ("names_core", "shares_core")),
+                of_texts(FACTS, "names_core"),
                 *(typed(RATIONALE, name) for name in ("choice", "drivers")),
             ],
             language_level=3,

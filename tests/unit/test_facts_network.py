@@ -11,7 +11,6 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import softmax
 from htfi.narrative.encoding.linking import EntityLinker
-from htfi.narrative.facts import network
 from htfi.narrative.facts.extraction import FactScores, extract_facts
 from htfi.narrative.facts.network import LABELS, TOKEN_LABELS, WEIGHTS_FILE, FactHeads
 from htfi.narrative.facts.record import KINDS, ROLES, EventKind, Modality, PartyRole, Tense
@@ -171,21 +170,3 @@ def test_a_changed_file_of_the_shipped_network_is_refused(
     graph.write_bytes(bytes(whole))
     with pytest.raises(IntegrityError, match="was changed"):
         open_fact_reader(EncodingConfig()).read(["Nike raises full-year forecast"])
-
-
-@pytest.mark.skipif(network.shares_core is None, reason="no C compiler was at hand: there is only numpy")
-@pytest.mark.parametrize("num", [1, 2, 7, 40])
-@pytest.mark.parametrize("sizes", [(3,), (20,), (58, 3, 3, 5, 3), (8, 7, 128, 1)])
-def test_compiled_shares_have_the_bits_that_numpy_gives(
-    monkeypatch: pytest.MonkeyPatch, num: int, sizes: tuple[int, ...]
-) -> None:
-    generator = np.random.Generator(np.random.PCG64(num))
-    logits = generator.normal(0.0, 4.0, (num, sum(sizes))).astype(np.float32)
-    biases = generator.normal(0.0, 1.0, sum(sizes)).astype(np.float32)
-    warmths, ends = np.repeat(generator.uniform(0.5, 2.0, len(sizes)), sizes), np.cumsum(sizes)
-    compiled = network._shares(logits, biases, warmths, ends)
-    monkeypatch.setattr(network, "shares_core", None)
-    assert compiled.tobytes() == network._shares(logits, biases, warmths, ends).tobytes()
-    start = sum(sizes[:-1])
-    last = (logits[:, start:] + biases[start:]).astype(np.float64) / warmths[start:]
-    assert compiled[:, start:].tobytes() == softmax(last).tobytes()

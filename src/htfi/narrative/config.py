@@ -196,7 +196,8 @@ class EncodingConfig:
     precision: str = setting("int8", "int8 or fp32")
     threads: Annotated[int, Meta(ge=0, le=64)] = setting(
         0,
-        "threads that share a batch, 0 for all cores; from 2 cores on, news of files is read ahead in another process",
+        "threads that share a batch, 0 for all cores; on each core after the first, up to 3, a process reads news "
+        "of files ahead",
         "threads",
     )
 

@@ -1,6 +1,6 @@
 """Reads the facts of items: as usual or from texts with neutral names, ahead of time where their texts are known."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -17,11 +17,12 @@ from htfi.narrative.facts.naming import find_name
 from htfi.narrative.facts.reading import read_for, reading_record
 from htfi.narrative.facts.record import FACTS_VERSION, NewsFacts
 from htfi.narrative.neutral_questions import neutral_question
-from htfi.narrative.preparing import PreparedItem
+from htfi.narrative.preparing import ItemPreparer, PreparedItem
 from htfi.narrative.question import Question
 from htfi.narrative.recent_news import NewsRecord
 from htfi.narrative.routing import max_passages
 from htfi.narrative.run_symbols import RunSymbols
+from htfi.narrative.sanitising.sanitiser import UndisguisedText
 from htfi.narrative.symbol_readings import SymbolReadings
 from htfi.narrative.text import one_line
 
@@ -97,6 +98,12 @@ class ItemFacts:
             if self._reader is not None:
                 texts[headline[:MAX_TEXT_CHARS]] = None
         self._read_ahead.expect(list(texts))
+
+    def preparer(self, undisguise: Callable[[News], UndisguisedText]) -> ItemPreparer | None:
+        """What prepares items with the readers here; None where facts or texts are not read."""
+        if self._read_ahead is None or self._usual is None:
+            return None
+        return ItemPreparer(undisguise, self._read_ahead, self._usual, self._readings)
 
     def hold(self, name: str, prepared: PreparedItem) -> None:
         """Hold what was read of an item until it is scored."""

@@ -2,7 +2,7 @@
 make of it. It may be worked out before the item is received, and elsewhere; the bits are the same.
 """
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import Protocol
 
@@ -19,8 +19,7 @@ from htfi.narrative.sanitising.sanitiser import UndisguisedText
 from htfi.narrative.symbol_readings import SymbolReadings
 from htfi.narrative.unread_bodies import concerns_series
 
-MAX_TOGETHER = 256  # items whose headlines are read together: more of them have the same length
-_BODIES_TOGETHER = 32  # items whose passages are read together; then they are answered
+MAX_TOGETHER = 32  # items that are prepared together: as fast as 256, and answered sooner
 
 
 class PreparedItem(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -81,9 +80,9 @@ class ItemPreparer:
     ) -> None:
         self._undisguise, self._texts, self._facts, self._readings = undisguise, texts, facts, readings
 
-    def prepare(self, items: Sequence[News], series: Set[str]) -> Iterator[PreparedItem]:
-        """One per item, in order, for a run with series of these symbols: headlines are read together, bodies of a few
-        items at once. Raises: DependencyUnavailable.
+    def prepare(self, items: Sequence[News], series: Set[str]) -> list[PreparedItem]:
+        """One per item, in order, for a run with series of these symbols: headlines are read together, then passages.
+        Raises: DependencyUnavailable.
         """
         shown = [self._undisguise(item) for item in items]
         wanted = [
@@ -94,10 +93,8 @@ class ItemPreparer:
         ]
         unique = list(dict.fromkeys(text for texts in wanted for text in texts))
         read = dict(zip(unique, self._texts.read(unique), strict=True))
-        for start in range(0, len(items), _BODIES_TOGETHER):
-            part = slice(start, start + _BODIES_TOGETHER)
-            texts = [tuple((text, read[text]) for text in of_item) for of_item in wanted[part]]
-            yield from self._with_facts(items[part], shown[part], texts, series)
+        texts = [tuple((text, read[text]) for text in of_item) for of_item in wanted]
+        return self._with_facts(items, shown, texts, series)
 
     def _with_facts(
         self,

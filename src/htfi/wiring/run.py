@@ -43,7 +43,7 @@ from htfi.wiring.ledger import open_ledger
 from htfi.wiring.loop import build_loop
 from htfi.wiring.models.caching import RunCache, open_cache
 from htfi.wiring.models.readers import open_readers
-from htfi.wiring.news_ahead import NewsAhead, reads_ahead
+from htfi.wiring.news_ahead import news_ahead
 from htfi.wiring.notices import warn
 from htfi.wiring.outputs import (
     INBOX,
@@ -327,8 +327,8 @@ def open_run(
         if merged is not None:
             merged.announce = news.expect
             merged.on_silence = loop.release_answered
-        if merged is not None and not live and reads_ahead(settings):
-            news.items_ahead = ahead = NewsAhead(settings, warn)
+        if merged is not None and not live and (ahead := news_ahead(settings, news, warn)) is not None:
+            news.items_ahead = ahead
             closing.push(_close_keeping_error(ahead.close))
         if saved is not None:
             loop.restore(saved.loop)

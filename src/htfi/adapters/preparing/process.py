@@ -1,8 +1,9 @@
-"""A child process that prepares news items, as the run sees it: started, sent items, waited for, given up.
+"""A child process that prepares news items, as the run sees it: started, sent requests, ended.
 
 Both directions carry frames: length and CRC-32 in 4 bytes each, little-endian, then so many bytes. The run sends first
-what the child is to be, then items; it answers with one frame when it is ready, then with one per item, in order. It
-ends when its input ends, however the run ended. What is no frame of its ends the child, and the run goes on without it.
+what the child is to be, then requests; it answers with one frame when it is ready, then with one for each request, in
+order. It ends when its input ends, however the run ended. What is no frame of its ends the child, and the run goes on
+without it.
 """
 
 import os
@@ -10,8 +11,8 @@ import struct
 import subprocess
 import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import BinaryIO
 from zlib import crc32
@@ -20,7 +21,6 @@ from htfi.domain.errors import DependencyUnavailable
 
 _HEAD = struct.Struct("<II")  # length, CRC-32
 _MAX_FRAME_BYTES = 64 << 20
-_ANSWER_S = 20.0  # for one item, before the child is given up
 _END_S = 2.0
 
 
@@ -47,63 +47,55 @@ def write_frame(stream: BinaryIO, frame: bytes) -> None:
 
 
 class PreparingProcess:
-    """Sends items and takes their answers in the same order. Without the child, answers are None: it only saves time.
+    """Sends requests, and hands on what comes back as it comes.
 
-    `notify` receives one line where the child fails.
+    `on_answer` receives each frame, the first of which says that the child is ready; `on_end` receives once why the
+    child failed, unless it was ended here. Threads that read from the child and write to it call them.
     """
 
-    def __init__(self, command: Sequence[str], start: bytes, notify: Callable[[str], None]) -> None:
-        """`start` is the first frame. Raises: nothing; a child that does not start has failed."""
-        self._notify = notify
-        self._changed = threading.Condition()
-        self._answers: deque[bytes] = deque()
-        self._is_ready, self._is_closed, self._why = False, False, ""
+    def __init__(
+        self,
+        command: Sequence[str],
+        start: bytes,
+        on_answer: Callable[[bytes], None],
+        on_end: Callable[[str], None],
+    ) -> None:
+        """`start` is the first frame."""
+        self._command, self._start = list(command), start
+        self._on_answer, self._on_end = on_answer, on_end
+        self._child: subprocess.Popen[bytes] | None = None
+        self._has_ended = False
+        self._ending = threading.Lock()
         self._outbox: SimpleQueue[bytes | None] = SimpleQueue()
+
+    def start(self) -> None:
+        """Raises: nothing; a child that does not start has ended."""
         try:
             self._child = subprocess.Popen(
-                list(command),
+                self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 process_group=0,  # a person interrupts the run; the child ends when its input does
             )
         except OSError as error:
-            self._child = None
-            self._fail(f"does not start: {error.strerror}")
+            self.give_up(f"does not start: {error.strerror}")
             return
-        self._outbox.put(start)
+        self._outbox.put(self._start)
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         streams = ((self._write, self._child.stdin), (self._read, self._child.stdout))
         for work, stream in streams:
             threading.Thread(target=work, args=(stream,), name="preparing", daemon=True).start()
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether the child has opened what it needs and lives."""
-        return self._is_ready and not self._why
-
-    @property
-    def has_failed(self) -> bool:
-        return bool(self._why)
-
-    def send(self, item: bytes) -> None:
-        """Ask for the answer to an item."""
-        self._outbox.put(item)
-
-    def take(self) -> bytes | None:
-        """The answer to the oldest item whose answer was not taken; waits for it. None where the child has failed."""
-        with self._changed:
-            arrived = self._changed.wait_for(lambda: self._answers or self._why, _ANSWER_S)
-            if self._answers:
-                return self._answers.popleft()
-        if not arrived:
-            self._fail(f"did not answer within {_ANSWER_S:.0f} s")
-        return None
+    def send(self, request: bytes) -> None:
+        """Ask for the answer to a request."""
+        self._outbox.put(request)
 
     def close(self) -> None:
         """End the child."""
-        self._is_closed = True
+        with self._ending:
+            self._has_ended = True
         self._outbox.put(None)
         if self._child is None:
             return
@@ -113,37 +105,34 @@ class PreparingProcess:
             self._child.kill()
             self._child.wait()
 
-    def _fail(self, why: str) -> None:
-        with self._changed:
-            is_first = not self._why and not self._is_closed
-            self._why = self._why or why
-            self._changed.notify_all()
+    def give_up(self, why: str) -> None:
+        """End a child that failed."""
+        with self._ending:
+            is_first, self._has_ended = not self._has_ended, True
         if is_first:
-            self._notify(f"the process that reads news ahead {why}; news is read in the run's own process")
             if self._child is not None:
                 self._child.kill()
+                with suppress(subprocess.TimeoutExpired):
+                    self._child.wait(_END_S)
+            self._on_end(why)
 
     def _write(self, stream: BinaryIO) -> None:
         try:
             with stream:
-                while (item := self._outbox.get()) is not None:
-                    write_frame(stream, item)
+                while (request := self._outbox.get()) is not None:
+                    write_frame(stream, request)
         except OSError:
-            self._fail("ended")
+            self.give_up("ended")
 
     def _read(self, stream: BinaryIO) -> None:
         why = "ended"
         try:
             with stream:
                 for frame in frames(stream):
-                    with self._changed:
-                        if self._is_ready:
-                            self._answers.append(frame)
-                        self._is_ready = True
-                        self._changed.notify_all()
+                    self._on_answer(frame)
         except DependencyUnavailable as error:
             why = str(error)
-        self._fail(why)
+        self.give_up(why)
 
 
 def frames(stream: BinaryIO) -> Iterator[bytes]:
@@ -152,32 +141,15 @@ def frames(stream: BinaryIO) -> Iterator[bytes]:
         yield frame
 
 
-def serve(open_work: Callable[[bytes], Callable[[Sequence[bytes]], Iterable[bytes]]], most: int) -> None:
-    """The child: `open_work` makes of the first frame what answers items, at most `most` at once; an answer is sent as
-    soon as it is there.
-    """
+def serve(open_work: Callable[[bytes], Callable[[bytes], bytes]]) -> None:
+    """The child: `open_work` makes of the first frame what answers requests."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints, in whatever language, is no answer
-    arrived: SimpleQueue[bytes | None] = SimpleQueue()
-
-    def receive() -> None:
-        for frame in frames(sys.stdin.buffer):
-            arrived.put(frame)
-        arrived.put(None)
-
-    threading.Thread(target=receive, daemon=True).start()
-    first = arrived.get()
+    requests = frames(sys.stdin.buffer)
+    first = next(requests, None)
     if first is None:
         return
     work = open_work(first)
     write_frame(answers, b"")
-    while (item := arrived.get()) is not None:
-        items = [item]
-        while len(items) < most and not arrived.empty():
-            item = arrived.get()
-            if item is None:
-                arrived.put(None)
-                break
-            items.append(item)
-        for answer in work(items):
-            write_frame(answers, answer)
+    for request in requests:
+        write_frame(answers, work(request))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -14,15 +15,14 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.files import write_atomically
+from htfi.narrative.encoding import compiled
 from htfi.narrative.encoding.heads import Floats, clip_finite, heads_digest, read_heads_files, softmax
 from htfi.narrative.encoding.products import padded_weights, pooled_states, row_products, token_products
 from htfi.narrative.facts.extraction import FactScores
 from htfi.narrative.facts.record import KINDS, ROLES, Modality, Tense
 
-try:
-    from htfi.narrative.facts import shares_core
-except ImportError:  # no compiler was at hand
-    shares_core = None
+if TYPE_CHECKING:
+    from htfi.narrative.encoding.heads_core import StateHeads
 
 FORMAT = 1
 METADATA_FILE, WEIGHTS_FILE = "facts.json", "facts.bin"
@@ -79,11 +79,15 @@ class FactHeads:
         """
         if not states:
             return []
-        states = [clip_finite(one) for one in states]
-        ends = list(accumulate(map(len, states), initial=0))
-        places = list(pairwise(ends))
-        of_text = _shares(self._text_logits(states), self._biases, self._warmths, _ENDS)
-        of_token = {name: self._token_shares(name, states) for name in TOKEN_LABELS}
+        found = None if compiled.heads is None else self._compiled.shares([*states])
+        if found is None:
+            states = [clip_finite(one) for one in states]
+            of_text = _shares_of_groups(self._text_logits(states).astype(np.float64) / self._warmths)
+            of_each_token = [self._token_shares(name, states) for name in TOKEN_LABELS]
+        else:
+            of_text, of_each_token = found
+        of_token = dict(zip(TOKEN_LABELS, of_each_token, strict=True))
+        places = list(pairwise(accumulate(map(len, states), initial=0)))
         return [
             FactScores(
                 **{name: row[start:end] for name, (start, end) in _PLACES.items()},
@@ -93,14 +97,27 @@ class FactHeads:
             for row, of_tokens, (first, last) in zip(of_text, spans, places, strict=True)
         ]
 
+    @cached_property
+    def _compiled(self) -> "StateHeads":
+        """What reads all heads in one call."""
+        return compiled.heads.StateHeads(
+            self.attention,
+            [self.weights[name] for name in LABELS],
+            self._biases,
+            self._warmths,
+            [
+                (self._token_weights[name], self.biases[name], self.temperatures.get(name, 1.0))
+                for name in TOKEN_LABELS
+            ],
+        )
+
     def _text_logits(self, states: Sequence[Floats]) -> Floats:
-        """Of the heads of the text, [n, labels], without their biases, from the mean of its states beside their mean by
-        attention.
-        """
+        """Of the heads of the text, [n, labels], from the mean of its states beside their mean by attention."""
         logits: Floats = np.empty((len(states), len(self._biases)), np.float32)
         pooled = pooled_states(states, self.attention)
         for name in LABELS:
             row_products(pooled, self.weights[name], logits[:, slice(*_PLACES[name])])
+        logits += self._biases
         return logits
 
     @cached_property
@@ -117,18 +134,11 @@ class FactHeads:
         """The temperature of each label of the heads of the text."""
         return np.repeat([self.temperatures.get(name, 1.0) for name in LABELS], _SIZES)
 
-    @cached_property
-    def _token_warmths(self) -> Mapping[str, NDArray[np.float64]]:
-        return {
-            name: np.full(len(labels), self.temperatures.get(name, 1.0))
-            for name, labels in TOKEN_LABELS.items()
-        }
-
     def _token_shares(self, name: str, states: Sequence[Floats]) -> NDArray[np.float64]:
         """Of a head of the tokens, [sum of T, labels]."""
-        num_labels = len(TOKEN_LABELS[name])
-        logits = token_products(states, self._token_weights[name], num_labels)
-        return _shares(logits, self.biases[name], self._token_warmths[name], np.array([num_labels]))
+        logits = token_products(states, self._token_weights[name], len(TOKEN_LABELS[name]))
+        logits += self.biases[name]
+        return softmax(logits.astype(np.float64) / self.temperatures.get(name, 1.0))
 
     @classmethod
     def load(cls, folder: Path, digest: str = "") -> "FactHeads":
@@ -187,24 +197,13 @@ class FactHeads:
         return heads_digest(described, raw)
 
 
-def _shares(
-    logits: Floats, biases: Floats, warmths: NDArray[np.float64], ends: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """`softmax` of the logits [n, labels] of each head with their biases, over their temperatures, all in one pass. The
-    labels of a head end before `ends`.
-
-    With the bits of numpy's sums head by head: `reduceat` would add in another order than `reduce`.
+def _shares_of_groups(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`softmax` of the logits [n, labels] of each head of the text, all in one pass, with the same bits: `reduceat`
+    would add in another order than `reduce`, so sums are made head by head.
     """
-    if shares_core is not None:
-        powers = shares_core.scaled(logits, biases, warmths, ends)
-        np.exp(powers, out=powers)
-        shares_core.divide(powers, ends)
-        return powers
-    scaled = (logits + biases).astype(np.float64) / warmths
-    starts = [0, *ends[:-1].tolist()]
-    return np.concatenate(
-        [softmax(scaled[:, start:end]) for start, end in zip(starts, ends.tolist(), strict=True)], axis=1
-    )
+    powers = np.exp(logits - np.repeat(np.maximum.reduceat(logits, _STARTS, axis=1), _SIZES, axis=1))
+    sums = [np.add.reduce(powers[:, start:end], axis=1) for start, end in _PLACES.values()]
+    return powers / np.repeat(np.stack(sums, axis=1), _SIZES, axis=1)
 
 
 def _sizes(width: int) -> dict[str, tuple[int, ...]]:
