@@ -263,7 +263,10 @@ setup(
                 learning(FORECASTING, "learning_core"),
                 learning(KNOWN_VARIANCE, "hours_core"),
                 of_texts(TOKENIZER, "word_pieces_core"),
-                *(of_texts(ENCODING, name) for name in ("cues_core", "linking_core", "products_core")),
+                *(
+                    of_texts(ENCODING, name)
+                    for name in ("cues_core", "heads_core", "linking_core", "novelty_core", "products_core")
+                ),
                 *(
                     of_texts(SANITISING, name)
                     for name in ("disguise_core", "similarity_core", "wording_core")

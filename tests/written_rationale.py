@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Rationale, Regime
+from msgspec import UNSET, UnsetType
+
+from htfi.domain.decision import FeatureDriver, KnownEvents, NewsTilt, NewsView, Rationale, Regime
 from htfi.narrative.rationale.phrasing import Phrasing, fill
 from htfi.narrative.rationale.versions import CURRENT
 from htfi.narrative.rationale.writer import in_slot_order, is_led_by_one, slots_that_follow, state_rationale
@@ -23,18 +25,19 @@ def write_rationale(
     weights: Mapping[str, float] | None = None,
     view: NewsView | None = None,
     tilt: NewsTilt | None = None,
+    known: KnownEvents | UnsetType = UNSET,
     phrasing: Phrasing = CURRENT,
     **stated_by: Any,
 ) -> Rationale:
     stated = state_rationale(
         symbol=symbol, regime=regime, width=high - low, last_return=last_return, last_sigmas=last_sigmas,
-        drivers=drivers, is_led=is_led_by_one((weights or {}).values()), view=view, tilt=tilt, phrasing=phrasing,
-        **stated_by,
+        drivers=drivers, is_led=is_led_by_one((weights or {}).values()), view=view, tilt=tilt, known=known,
+        phrasing=phrasing, **stated_by,
     )  # fmt: skip
     slots = stated.slots | slots_that_follow(
         stated, symbol=symbol, interval=interval, regime=regime, last_price=last_price, low=low, high=high,
         last_return=last_return, last_sigmas=last_sigmas, weights=weights or {}, view=view, tilt=tilt,
-        plan=stated_by.get("plan"), phrasing=phrasing,
+        plan=stated_by.get("plan"), known=known, phrasing=phrasing,
     )  # fmt: skip
     slots = in_slot_order(slots)
     text = fill(stated.template, slots, phrasing)

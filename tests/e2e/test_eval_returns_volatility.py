@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -169,3 +170,50 @@ def test_ten_thousand_symbols_are_walked(tmp_path: Path) -> None:
     fused = last.quantiles[0, :, 0]
     assert np.isfinite(fused).all()
     assert (np.diff(fused, axis=1) >= 0).all()
+
+
+def _index_file(file: Path, *, as_traded: bool) -> Path:
+    """The S&P 500 of the sample, 2006 to 2007; as traded it was called SP before 2006-10-02 and is split 4 to 1 on
+    2007-03-01."""
+    prices = load_prices("sample").cut(("SPX",), last="2007-12-31")
+    lines = ["date,symbol,open,high,low,close,volume"]
+    for t, day in enumerate(prices.dates()):
+        ratio = 1.0 if as_traded and day < "2007-03-01" else 4.0
+        symbol = "SP" if as_traded and day < "2006-10-02" else "SPX"
+        bar = [float(field[t, 0]) / ratio for field in (prices.open, prices.high, prices.low, prices.close)]
+        lines.append(f"{day},{symbol},{','.join(f'{price!r}' for price in bar)},{int(ratio * 1000)}")
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def test_splits_and_renames_of_the_settings_act_on_an_own_file(
+    tmp_path: Path, htfi: Callable[..., str]
+) -> None:
+    file = _index_file(tmp_path / "traded.csv", as_traded=True)
+    whole = _index_file(tmp_path / "whole.csv", as_traded=False)
+    settings = tmp_path / "settings.toml"
+    settings.write_text('[market]\nrenames = {SP = "SPX", OLD = "NEW"}\nsplits = {SPX = {2007-03-01 = 4}}\n')
+    told: dict[str, Any] = {}
+    for name, asked in (
+        ("bare", [str(file)]),
+        ("set", [str(file), "--settings", str(settings)]),
+        ("whole", [str(whole)]),
+    ):
+        out = tmp_path / f"{name}.json"
+        htfi("eval", "returns", *asked, "--fast", "--json", str(out))
+        told[name] = json.loads(out.read_text())
+    notes = {
+        name: [note for note in one["notes"] if note.startswith(("traded: ", "whole: "))]
+        for name, one in told.items()
+    }
+    split = "SPX/1d 2007-03-01: prices are not adjusted for a split of 4 to 1"
+    assert [split in note for note in notes["bare"]].count(True) == 1
+    assert notes["set"] == [
+        "traded: as market.renames and market.splits say, 188 bars of SP count as SPX; 290 bars of SPX adjusted for "
+        "4 to 1 on 2007-03-01; no bar of OLD"
+    ]
+    assert notes["whole"] == []
+    assert told["set"]["metrics"] == pytest.approx(told["whole"]["metrics"], rel=1e-9)
+    assert told["bare"]["metrics"]["crps_vs_ewma"] != pytest.approx(
+        told["whole"]["metrics"]["crps_vs_ewma"], rel=1e-6
+    )

@@ -28,6 +28,7 @@ ROOTS = {
     "run-neutral-2": "930e787e4af68be9d1876ad506c0b3eb3fa2bd3377ef6c6c4f89cb851c209d12",
     "run-swaps-2": "acc0ca321ae6b9eedefbd3e429aae383cc97a51307530af43f90b37f1e30cfdd",
     "run-known-events": "966cbe74b49d6fc161fd419e5e216edf6e89ca6cfa8068163ef8812f901e2e4b",
+    "run-templates-7": "9c644b80855a23eaee973ca74c07de6fc569cf43f86548cefef4e17e7b9840be",
     "edge-narrator-2": "cc84292926196039eace35eadf0fbb080c6f9a40ced35237baf00a7ba51cfa64",
     "edge-templates-5": "0a7dbe1fda5b212bb5cb8452834cd7af97b00c8d13dc2b872f9768ac93d8f224",
 }
@@ -46,6 +47,7 @@ NUM_ENTRIES = {
     "run-neutral-2": (34, 4),
     "run-swaps-2": (35, 5),
     "run-known-events": (40, 10),
+    "run-templates-7": (40, 10),
     "edge-templates-5": (37, 15),
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "d83169149a771150c6cc47ca2a4488bba151253c256a3eb1c1a796ad5891b7ca"
+SAMPLE_ROOT = "c043946ba0b25dd2e1fe60bd45c30b1476cea5aff88e1af86d0b2ec83b8568e2"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"

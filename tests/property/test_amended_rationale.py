@@ -5,9 +5,18 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import FeatureDriver, GenerationTrace, NewsTilt, NewsView, Regime
+from htfi.domain.decision import (
+    EventFactor,
+    FeatureDriver,
+    GenerationTrace,
+    KnownEvents,
+    NewsTilt,
+    NewsView,
+    Regime,
+)
 from htfi.domain.events import News
 from htfi.narrative.rationale.amendment import (
     CONFIRMS,
@@ -24,6 +33,9 @@ HOUR_NS = 3_600 * 10**9
 ITEMS = [
     News(k * HOUR_NS, k * HOUR_NS, "wire", k, f"n{k}", f"Item {k} says {{size}} or %s") for k in range(4)
 ]
+
+PAYROLLS = KnownEvents(1.9, (EventFactor("us_payrolls", 10 * HOUR_NS, 1.9),))
+HALF_DAY = KnownEvents(0.67, (EventFactor("half_day", 10 * HOUR_NS, 0.67),))
 
 views = st.builds(
     NewsView,
@@ -46,6 +58,7 @@ situations = st.fixed_dictionaries(
         "last_sigmas": st.sampled_from((None, 0.5, -7.0)),
         "drivers": st.sampled_from(((), (FeatureDriver("spread_bps", 3.1, 1.3, 2.4),))),
         "has_usual": st.booleans(),
+        "known": st.sampled_from((UNSET, PAYROLLS, HALF_DAY)),
         "weights": st.sampled_from((None, {"har": 0.7, "walk": 0.3}, {"har": 0.5, "walk": 0.5})),
     }
 )

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from htfi.narrative.encoding import compiled
-from htfi.narrative.encoding.linking import EntityLinker
+from htfi.narrative.encoding.linking import EntityLinker, EntityMention
 
 STAGED = Path("../shared/data/text_price")
 FILES = (("reuters_news_2006_2013.parquet", "lead"), ("stocknet_tweets.parquet", "text"))
@@ -27,10 +27,13 @@ texts = st.lists(
 
 
 def differences(found: list[str]) -> list[str]:
-    linked = [LINKER.mentions(text) for text in found]
+    def read() -> list[list[EntityMention]]:
+        return [LINKER.mentions(text, ["NONE"]) for text in found]  # none is kept where a symbol is expected
+
+    linked = read()
     with pytest.MonkeyPatch().context() as missing:
         missing.setattr(compiled, "linking", None)
-        alone = [LINKER.mentions(text) for text in found]
+        alone = read()
     return [text for text, one, other in zip(found, linked, alone, strict=True) if one != other]
 
 

@@ -5,8 +5,9 @@ import unicodedata
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET, UnsetType
 
-from htfi.domain.decision import FeatureDriver, Regime
+from htfi.domain.decision import EventFactor, FeatureDriver, KnownEvents, Regime
 from htfi.domain.events import News
 from htfi.narrative.rationale.phrasing import Phrasing, fill
 from htfi.narrative.rationale.versions import PHRASINGS
@@ -20,6 +21,13 @@ HIDDEN = "\u200b\u202e\u2066\ufeff\u00ad\u3164\u034f\ufe0f\U000e0041\x1b\x00"
 HOSTILE = st.text(st.characters(exclude_categories=()), max_size=300)
 NAMES = st.from_regex(r"[a-z]{1,8}(_[a-z0-9]{1,5}){0,3}", fullmatch=True).filter(
     lambda name: "nan" not in name
+)
+EVENTS = st.builds(
+    EventFactor, st.sampled_from(["us_payrolls", "half_day", "boe_minutes", "x"]) | HOSTILE, st.integers(0, 10**15),
+    st.floats(0.05, 20.0),
+)  # fmt: skip
+KNOWN = st.just(UNSET) | st.builds(
+    KnownEvents, st.floats(0.05, 20.0), st.lists(EVENTS, max_size=3).map(tuple)
 )
 DRIVERS = st.builds(FeatureDriver, NAMES, st.floats(-1e9, 1e9), st.floats(1e-9, 1e9), st.floats(1e-6, 1e6))
 
@@ -37,6 +45,7 @@ DRIVERS = st.builds(FeatureDriver, NAMES, st.floats(-1e9, 1e9), st.floats(1e-9, 
     drivers=st.lists(DRIVERS, max_size=4),
     weights=st.dictionaries(st.sampled_from(["ewma", "har", "fhs", "rw20"]), st.floats(0.0, 1.0)),
     headlines=st.lists(HOSTILE, max_size=4),
+    known=KNOWN,
     phrasing=st.sampled_from(list(PHRASINGS.values())),
 )
 def test_every_figure_in_the_text_stands_in_a_slot(
@@ -52,6 +61,7 @@ def test_every_figure_in_the_text_stands_in_a_slot(
     drivers: list[FeatureDriver],
     weights: dict[str, float],
     headlines: list[str],
+    known: KnownEvents | UnsetType,
     phrasing: Phrasing,
 ) -> None:
     wire = RecentNews()
@@ -72,10 +82,12 @@ def test_every_figure_in_the_text_stands_in_a_slot(
         has_usual=True,
         weights=weights,
         headlines=wire.recent(symbol, 10**12),
+        known=known,
         phrasing=phrasing,
     )
-    known = set(FIGURE.findall(" ".join(found.slots.values())))
-    assert {figure.rstrip(".,:") for figure in FIGURE.findall(found.text)} <= {k.rstrip(".,:") for k in known}
+    given_figures = set(FIGURE.findall(" ".join(found.slots.values())))
+    figures = {figure.rstrip(".,:") for figure in FIGURE.findall(found.text)}
+    assert figures <= {figure.rstrip(".,:") for figure in given_figures}
     assert fill(found.template, found.slots, phrasing) == found.text
     assert all(char.isprintable() for char in found.text)
     assert "nan" not in found.text

@@ -240,17 +240,3 @@ def test_run_reads_no_body_of_what_it_sets_aside() -> None:
     made.receive(News(2, 2, "wire", 2, "b", "Acme reports on its third quarter", ("ACME",), body=body))
     assert len(made.select("ACME", 3).readings) == 2
     assert len(network.texts) == 4
-
-
-def test_passages_are_read_by_the_network_for_passages_and_share_nothing_with_headlines() -> None:
-    headline, passage = "Acme profit soars", "Orders of Acme plunge after a customer left."
-    of_headlines, of_passages = ByWord(), ByWord()
-    reader = FactReader(of_headlines, EntityLinker({}), passages=of_passages)
-    (joined,) = reader.read([headline], [passage])
-    assert joined.body is not None
-    assert joined.body.side < 0.0
-    assert (of_headlines.texts, of_passages.texts) == ([headline], [passage])
-    reader.read([passage])  # the same words as a headline
-    assert of_headlines.texts == [headline, passage]
-    reader.read([headline], [passage])  # what was kept of both is used
-    assert (of_headlines.texts, of_passages.texts) == ([headline, passage], [passage])

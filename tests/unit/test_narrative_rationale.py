@@ -5,10 +5,20 @@ from typing import Any
 
 import pytest
 
-from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Rationale, Regime, ViewPart
+from htfi.domain.decision import (
+    EventFactor,
+    FeatureDriver,
+    KnownEvents,
+    NewsTilt,
+    NewsView,
+    Rationale,
+    Regime,
+    ViewPart,
+)
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
 from htfi.narrative.merging import merge_views
+from htfi.narrative.rationale.choice import KNOWN_PARTS
 from htfi.narrative.rationale.phrasing import Phrasing, fill
 from htfi.narrative.rationale.versions import CURRENT, PHRASINGS, phrasing_of
 from written_rationale import write_rationale
@@ -135,11 +145,75 @@ def test_a_reason_for_another_direction_than_the_views_says_whose_it_is(directio
 
 
 def test_a_version_that_is_not_known_is_refused_in_one_line() -> None:
-    assert phrasing_of({"rationale": "templates/6"}) is CURRENT
+    assert phrasing_of({"rationale": "templates/7"}) is CURRENT
     with pytest.raises(
-        InvalidInput, match="'templates/9', this program knows templates/4, templates/5, templates/6"
+        InvalidInput,
+        match="'templates/9', this program knows templates/4, templates/5, templates/6, templates/7",
     ):
         phrasing_of({"rationale": "templates/9"})
+
+
+PAYROLLS = EventFactor("us_payrolls", 101 * HOUR_NS, 1.9)
+RESULTS = KnownEvents(1.3, (EventFactor("earnings", 101 * HOUR_NS, 1.3),))
+
+
+@pytest.mark.parametrize(
+    ("changed", "known", "template"),
+    [
+        ({}, KnownEvents(1.5, (PAYROLLS,)), "event"),
+        ({}, KnownEvents(0.66, (PAYROLLS,)), "event"),
+        ({"previous_width": 0.05}, KnownEvents(1.9, (PAYROLLS,)), "event"),
+        ({"previous_width": 0.03}, RESULTS, "widening+known"),
+        ({}, KnownEvents(0.67, (PAYROLLS,)), "steady+known"),
+        ({"previous_width": None}, KnownEvents(1.9, (PAYROLLS,)), "first+known"),
+        ({"last_return": -0.05, "last_sigmas": -5.0}, KnownEvents(1.9, (PAYROLLS,)), "after_jump+known"),
+        ({"regime": Regime.SHOCK, "last_return": -0.05}, KnownEvents(1.9, (PAYROLLS,)), "shock+known"),
+    ],
+)
+def test_what_is_known_of_the_next_bar_stands_first_where_it_says_the_most(
+    changed: dict[str, Any], known: KnownEvents, template: str
+) -> None:
+    found = write(known=known, **changed)
+    assert found.template == template
+    assert "its usual width. " in found.text + " "
+    older = write(known=known, phrasing=PHRASINGS["templates/6"], **changed)
+    assert older == write(phrasing=PHRASINGS["templates/6"], **changed)
+
+
+def test_a_release_that_widens_the_band_is_said_before_the_band() -> None:
+    found = write(interval="1h", known=KnownEvents(1.94, (PAYROLLS,)), previous_width=0.02)
+    assert found.text == (
+        "SPX/1h is trading normally. The next hour holds US payrolls (05:00 UTC): its band is 1.9 times its usual "
+        "width. With a probability of 90%, the next hour closes between 980.20 and 1,020.20 (-2.0% to +2.0%). The band "
+        "is 4.0% wide, after 2.0%."
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        ((), "holds several small events"),
+        (("fomc_decision",), "holds the decision of the FOMC (05:00 UTC)"),
+        (("us_payrolls", "us_unemployment_rate"), "holds US payrolls and US unemployment rate (05:00 UTC)"),
+        (("half_day",), "is a half day"),
+        (("earnings", "gap_long"), "holds the company's results (05:00 UTC) and follows a long weekend"),
+        (("fed_chair_speaks",), "holds a speech from the Fed's chair (05:00 UTC)"),
+        (("uk_cpi", "ea_pmi_services", "de_ifo"),
+         "holds UK consumer prices, euro-area PMI services and German Ifo index (05:00 UTC)"),
+        (("USD Wards {size} 3%\u202e",), "holds “USD Wards {size} 3%” (05:00 UTC)"),
+    ],
+)  # fmt: skip
+def test_kinds_of_events_are_worded(events: tuple[str, ...], words: str) -> None:
+    listed = tuple(EventFactor(kind, 101 * HOUR_NS, 1.3) for kind in events)
+    found = write(interval="1h", known=KnownEvents(1.3, listed))
+    assert found.slots["next_bar"] == words
+    assert words in found.text
+
+
+def test_a_release_of_the_bar_before_is_followed_and_a_day_states_no_hour() -> None:
+    past = EventFactor("us_payrolls", 99 * HOUR_NS, 1.2, follows=True)
+    found = write(known=KnownEvents(1.3, (EventFactor("earnings", 110 * HOUR_NS, 1.3), past)))
+    assert found.slots["next_bar"] == "holds the company's results and follows US payrolls"
 
 
 def test_shock_is_marked_provisional_and_names_the_move() -> None:
@@ -185,11 +259,17 @@ def test_no_prepared_sentence_holds_a_digit(phrasing: Phrasing) -> None:
     assert not any(re.search(r"\d", sentence) for sentence in sentences)
 
 
-def test_every_version_has_the_same_parts() -> None:
+def test_every_version_has_the_same_parts_but_for_what_is_known_of_the_next_bar() -> None:
+    opening, part = KNOWN_PARTS
     names = {
-        (frozenset(one.sentences.openings), frozenset(one.sentences.parts)) for one in PHRASINGS.values()
+        (frozenset(one.sentences.openings) - {opening}, frozenset(one.sentences.parts) - {part})
+        for one in PHRASINGS.values()
     }
     assert len(names) == 1
+    stating = [one.version for one in PHRASINGS.values() if one.states_known]
+    assert stating == [one.version for one in PHRASINGS.values() if opening in one.sentences.openings]
+    assert stating == [one.version for one in PHRASINGS.values() if part in one.sentences.parts]
+    assert stating == ["templates/7"]
 
 
 def test_text_comes_again_from_template_and_slots() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from htfi.domain.errors import InvalidInput
+from htfi.narrative.encoding import compiled
 from htfi.narrative.encoding.scorer import NoveltyIndex
 
 HOUR = 3_600 * 10**9
@@ -76,3 +77,27 @@ def test_points_that_are_no_numbers_are_new_and_do_no_harm() -> None:
     assert novelty.measure(wild, ["A"], 0) == 1000
     assert novelty.measure(point(1), ["A"], 0) == 1000
     assert novelty.measure(point(1), ["A"], 0) == 0
+
+
+@pytest.mark.parametrize("size", [32, 20])
+def test_compiled_code_and_numpy_give_the_same_novelties(size: int) -> None:
+    def read() -> tuple[list[int], dict[str, object]]:
+        novelty = NoveltyIndex(size, 16, HOUR)
+        found: list[int] = []
+        for seed in range(60):
+            drawn = point(seed % 13, size) * np.float32((seed % 5 + 1) / 3)
+            if seed % 9 == 8:
+                drawn[:4] = np.nan, np.inf, -np.inf, 1e30
+            if seed == 30:
+                drawn[:] = 0.0
+            symbols = [f"S{seed % 3}", "T"][: seed % 4]
+            found.append(novelty.measure(drawn, symbols, (seed - 3 * (seed % 7)) * HOUR // 5))
+        return found, novelty.state()
+
+    if compiled.novelty is None:
+        pytest.skip("built without a C compiler")
+    found = read()
+    with pytest.MonkeyPatch().context() as missing:
+        missing.setattr(compiled, "novelty", None)
+        assert found == read()
+    assert len(set(found[0])) > 10

@@ -280,17 +280,19 @@ class BarCircumstances(msgspec.Struct, frozen=True):
 
 class EventFactor(msgspec.Struct, frozen=True, gc=False):
     """A scheduled event and its own factor of the band's width. `kind` is what its effect is learnt by, such as
-    'us_payrolls'; `time_ns` an instant within its day where no hour is stated.
+    'us_payrolls', or what the bar itself is, such as 'half_day'; `time_ns` an instant within its day where no hour is
+    stated. `follows`: the event is over when the bar begins, or a result came while the exchange was closed.
     """
 
     kind: str
     time_ns: int
     factor: float
+    follows: bool = False
 
 
 class KnownEvents(msgspec.Struct, frozen=True, gc=False):
-    """What a calendar's events did to the width of the next bar's band, known before they came: all together, and the
-    strongest, by themselves. Those of several events are joined as docs/forecasting.md says.
+    """What was known of the next bar, events of a calendar, gaps, quiet days and hours, and what it did to the width of
+    its band: all together, and the strongest by themselves. Several are joined as docs/forecasting.md says.
     """
 
     factor: float

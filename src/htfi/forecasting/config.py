@@ -23,7 +23,7 @@ OWN_HALF_TRUST = (
 USUAL_WINDOW_BARS = 250  # over which the usual volatility is a median
 SESSION_GAP_BARS = 5.0  # a pause of so many bars is a night, whose return is not a bar's
 CALIBRATION_GAIN = (
-    0.002  # of a series' own quantile tracker: 0.002 moves the 90% band by 1% in some 50 misses
+    0.001  # of a series' own quantile tracker: 0.001 moves the 90% band by 1% in some 100 misses
 )
 SHARED_CALIBRATION_GAIN = 0.03  # of the tracker that all series share
 

@@ -289,7 +289,7 @@ class CrpsAggregation:
         """What is held of the experts before a series' own losses count, as weights [P, R, H, K, Z]: the start of its
         kind, moved by what all series of a pool have taught.
 
-        The latter to the power of 1 − 1/N: a series' own part of it must not count twice, least of all where it is
+        The latter to the power of 1 − 1/√N: a series' own part of it must not count twice, least of all where it is
         alone; the start then stands by itself.
         """
         sizes = tuple(num_series.values())
@@ -360,8 +360,8 @@ class CrpsAggregation:
 
 
 def _power(num_series: int) -> float:
-    """How far a pool of so many series counts; below zero for one of none."""
-    return 1.0 - 1.0 / num_series if num_series else -1.0
+    """How far a pool of so many series counts: few share what is luck for one; below zero for a pool of none."""
+    return 1.0 - 1.0 / math.sqrt(num_series) if num_series else -1.0
 
 
 def _round_weights(weights: Array) -> Array:

@@ -166,8 +166,12 @@ def _masked(sentence: _Sentence, wanted: str) -> str:
 def _sentence(headline: str, mentions: Sequence[EntityMention]) -> _Sentence:
     """In lower case where every word begins with a capital."""
     named = {word for one in mentions for word in headline[one.start : one.end].split()}
-    plain = [word for word in headline.split() if word[:1].isalpha() and word not in named]
-    is_titled = sum(word[0].isupper() for word in plain) > 0.7 * len(plain)
+    num_plain = num_capitals = 0
+    for word in headline.split():
+        if word[0].isalpha() and word not in named:
+            num_plain += 1
+            num_capitals += word[0].isupper()
+    is_titled = num_capitals > 0.7 * num_plain
 
     def lower(text: str, is_first: bool) -> str:
         if is_titled:

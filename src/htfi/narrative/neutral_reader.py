@@ -28,13 +28,8 @@ class NeutralFactReader(FactReader):
         self._neutral_network = network
         self.version = f"{network.version}+{NEUTRAL_VERSION}"
 
-    def _scores(
-        self, texts: Sequence[tuple[str, Asked]], *, are_passages: bool
-    ) -> Sequence[FactScores | None]:
-        """What the network says of each text, for whom it is asked: texts that differ in names alone are read once.
-        Passages are read like headlines.
-        """
-        del are_passages
+    def _scores(self, texts: Sequence[tuple[str, Asked]]) -> Sequence[FactScores | None]:
+        """What the network says of each text, for whom it is asked: texts that differ in names alone are read once."""
         forms = [neutral_texts(text, whom, self.linker) or [NeutralText(text, ())] for text, whom in texts]
         read = self._read_unique(found[0].text for found in forms)
         for place, (text, whom) in enumerate(texts):

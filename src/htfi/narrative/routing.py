@@ -94,6 +94,7 @@ REASONS: Mapping[str, RouteReasons] = {
     "templates/4": _REASONS_4,
     "templates/5": _REASONS_5,
     "templates/6": _REASONS_5,
+    "templates/7": _REASONS_5,
 }
 
 

@@ -25,7 +25,7 @@ from htfi.domain.decision import (
 from htfi.domain.events import News
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import PolicyColumns, PolicyFacts, apply_rules, judge_rows, quote_gap, with_holds
-from htfi.narrative.rationale.choice import MAX_EQUAL_SPREAD, OPENINGS, choose_openings
+from htfi.narrative.rationale.choice import MAX_EQUAL_SPREAD, OPENINGS, choose_openings, with_known
 from htfi.narrative.rationale.versions import CURRENT
 from htfi.narrative.rationale.writer import is_led_by_one, state_rationale
 from htfi.narrative.recent_news import NO_NEWS
@@ -105,7 +105,7 @@ class _NumericRows:
             num_drivers=columns.drivers.counts,
             found=columns.drivers.found.reshape(-1),
             usual=columns.drivers.usual.reshape(-1),
-            openings=openings,
+            choices=self._choices(openings),
             are_led=are_led.view(np.uint8),
             previous_widths=["" if opening == _FIRST else width for opening, width in words],
             ticks=forecasts.expert_ticks().reshape(-1),
@@ -127,6 +127,16 @@ class _NumericRows:
         shocks = columns.are_shocks().view(np.uint8)
         choose_openings(columns.widths(), columns.previous_width, last_return, last_sigmas, shocks, found)
         return found
+
+    def _choices(self, openings: NDArray[np.int8]) -> NDArray[np.int8]:
+        """The openings [n], with the sentence on what is known of the next bar where something is."""
+        known = self.columns.known_events
+        if not known:
+            return openings
+        choices = openings.copy()
+        for row, found in known.items():
+            choices[row] = with_known(int(openings[row]), found.factor)
+        return choices
 
     def decision_at(self, row: int) -> Decision:
         """The decision of a row."""
@@ -184,6 +194,7 @@ def row_rationale(
         has_usual=columns.has_usual(row),
         is_led=is_led_by_one(forecast.first_shares.values()),
         plan=plan,
+        known=columns.known_events.get(row, UNSET),
         **news,
     )
 

@@ -53,7 +53,7 @@ class PointColumns:
 
     `previous_width` [n] is that of the band before, in log return, NaN where there was none. `plans` are those of
     decisions from numbers alone, by the regime's level; `quarantine_share` is the part of the sources' latest rows set
-    aside, 0–1. `known_events` are what a calendar's events make of the bands, by row.
+    aside, 0–1. `known_events` are what was known of the next bars, by row.
     """
 
     as_of_ns: int

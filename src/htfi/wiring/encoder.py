@@ -6,20 +6,16 @@ It is checked against its digest when it is opened, and loaded at its first text
 import hashlib
 import shutil
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 from htfi import models
 from htfi.adapters.native.sentence_encoder import NativeSentenceEncoder, serves
 from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, load_encoder, write_graph
-from htfi.adapters.onnx.session import Precision, WrittenGraph, save_graph
+from htfi.adapters.onnx.session import Precision, save_graph
 from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, ModelFolder, parse_architecture
-from htfi.decoding.checkpoint.weights import open_safetensors
-from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.file_digests import DigestFile, file_digest
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
@@ -54,56 +50,20 @@ def shipped_encoder(
             f"encoding.precision is {config.precision}, and the shipped encoder has int8 weights only: "
             "name a folder with the full weights as encoding.model"
         )
-    return packed_encoder(models.FACTS, models.FACTS_SOURCE, config, digest_file)
-
-
-def shipped_passage_encoder(
-    long: "SentenceEncoder", config: EncodingConfig, digest_file: DigestFile | None = file_digest
-) -> "SentenceEncoder":
-    """The encoder of three layers that reads passages of bodies, with words and tokens of the shipped one, `long`.
-
-    Raises: IntegrityError, DependencyUnavailable.
-    """
-    folder, expected = models.PASSAGES, models.DIGESTS[models.PASSAGES]
-    if digest_file is not None:
-        _check_digest(folder, expected, digest_file, _SHORT_FILES)
-    architecture = parse_architecture((folder / CONFIG).read_bytes(), str(folder / CONFIG))
-
-    def network(_: Callable[[str], list[int]]) -> EncoderNetwork:
-        if digest_file is None:
-            _check_digest(folder, expected, file_digest, _SHORT_FILES)
-        file = folder / models.ENCODER_GRAPH
-        own = load_encoder(file)
-        written = WrittenGraph(own.content, own.borrowed, {**own.computed, **_words(models.FACTS)})
-        if serves(architecture):
-            return NativeSentenceEncoder(architecture, written.content, written.computed, expected)
-        return OnnxSentenceEncoder.of_written(written, file, architecture, expected)
-
-    source = f"{models.PASSAGES_SOURCE}@{expected[:12]}"
-    return SentenceEncoder(source, architecture, models.FACTS / TOKENIZER, config, network, long)
-
-
-_SHORT_FILES = (CONFIG, models.ENCODER_GRAPH)
-_WORDS = "embeddings.word_embeddings.weight"
-# What a short encoder shares with the one that it was trained to follow.
-_SHARED = (f"{_WORDS}:words", f"{_WORDS}:scales", "places")
-
-
-def _words(folder: Path) -> dict[str, NDArray[Any]]:
-    """Words and places of a packed encoder, mapped from its file, whose digest was checked. Raises: IntegrityError."""
-    file = folder / models.ENCODER_GRAPH
-    try:
-        kept = open_safetensors(file)
-        return {name: kept.stored(name, kept.shape(name))[1] for name in _SHARED}
-    except (HtfiError, KeyError) as error:
-        raise IntegrityError(f"{file} is damaged: reinstall htfi") from error
+    expected = models.DIGESTS[models.FACTS]
+    return packed_encoder(models.FACTS, models.FACTS_SOURCE, expected, config, digest_file)
 
 
 def packed_encoder(
-    folder: Path, name: str, config: EncodingConfig, digest_file: DigestFile | None = file_digest
+    folder: Path,
+    name: str,
+    expected: str,
+    config: EncodingConfig,
+    digest_file: DigestFile | None = file_digest,
 ) -> "SentenceEncoder":
-    """An encoder that ships as a written graph, held to its digest. Raises: IntegrityError, DependencyUnavailable."""
-    expected = models.DIGESTS[folder]
+    """An encoder that was written by `pack_encoder`, held to the digest that is expected. Raises: IntegrityError,
+    DependencyUnavailable.
+    """
     if digest_file is not None:
         _check_digest(folder, expected, digest_file)
     architecture = parse_architecture((folder / CONFIG).read_bytes(), str(folder / CONFIG))
@@ -121,10 +81,8 @@ def packed_encoder(
     return SentenceEncoder(source, architecture, folder / TOKENIZER, config, network)
 
 
-def _check_digest(
-    folder: Path, expected: str, digest_file: DigestFile, names: Sequence[str] = _FILES
-) -> None:
-    found = files_digest(folder, digest_file, names)
+def _check_digest(folder: Path, expected: str, digest_file: DigestFile) -> None:
+    found = files_digest(folder, digest_file)
     if found != expected:
         raise IntegrityError(
             f"{folder} was changed: digest {found[:12]}…, not {expected[:12]}…; reinstall htfi"
@@ -163,25 +121,10 @@ def pack_encoder(folder: Path, out: Path) -> str:
     return files_digest(out)
 
 
-def pack_short_encoder(folder: Path, long: "SentenceEncoder", out: Path) -> str:
-    """As `pack_encoder` for an encoder that was trained to follow `long`, without what it shares with it.
-
-    Raises: InvalidInput, DependencyUnavailable.
-    """
-    written = write_graph(
-        ModelFolder.open(folder), Precision.INT8, _calibration_ids(Precision.INT8, long.tokens)
-    )
-    own = {name: array for name, array in written.computed.items() if name not in _SHARED}
-    out.mkdir(parents=True, exist_ok=True)
-    save_graph(out / models.ENCODER_GRAPH, WrittenGraph(written.content, written.borrowed, own))
-    shutil.copy(folder / CONFIG, out / CONFIG)
-    return files_digest(out, names=_SHORT_FILES)
-
-
-def files_digest(folder: Path, digest_file: DigestFile = file_digest, names: Sequence[str] = _FILES) -> str:
+def files_digest(folder: Path, digest_file: DigestFile = file_digest) -> str:
     """SHA-256 (hex) over the files of a packed encoder. Raises: IntegrityError, for one that is missing."""
     whole = hashlib.sha256()
-    for name in names:
+    for name in _FILES:
         try:
             whole.update(f"{name}\0{digest_file(folder / name)}\n".encode())
         except FileNotFoundError as error:

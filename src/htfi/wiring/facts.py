@@ -11,7 +11,7 @@ from htfi.narrative.facts.extraction import FactScores, extract_facts
 from htfi.narrative.facts.fact_reader import FactReader, encode_facts
 from htfi.narrative.facts.network import FactHeads
 from htfi.narrative.ports import TextEmbeddings
-from htfi.wiring.encoder import open_heads, shipped_encoder, shipped_passage_encoder
+from htfi.wiring.encoder import open_heads, shipped_encoder
 from htfi.wiring.sentence_encoder import SentenceEncoder
 
 _SENTIMENT_LABELS = ("positive", "neutral", "negative")  # in the order of a tone: up, neutral, down
@@ -22,25 +22,14 @@ class ShippedFactNetwork:
 
     The tone is the mean of the heads of facts and of the head of sentiment, which was trained on other lines: on the
     labelled sets each is wrong where the other is not. `shipped` are the heads of news where they are read already.
-    `passages` is what reads passages of bodies instead of it: the same heads, on a shorter encoder.
     """
 
-    def __init__(
-        self,
-        encoder: SentenceEncoder,
-        shipped: Heads | None = None,
-        passages: SentenceEncoder | None = None,
-    ) -> None:
+    def __init__(self, encoder: SentenceEncoder, shipped: Heads | None = None) -> None:
         self._encoder, self._shipped = encoder, shipped
         self.version = (
             f"{_source(encoder)}+facts@{models.FACT_HEADS_DIGEST[:12]}"
             f"+heads@{models.DIGESTS[models.HEADS][:12]}"
         )
-        self.of_passages: ShippedFactNetwork | None = None
-        if passages is not None:
-            self.version += f"+{_source(passages)}"
-            self.of_passages = ShippedFactNetwork(passages, shipped)
-            self.of_passages.version = self.version  # one reader: headline and body make one record
 
     def read(self, texts: Sequence[str]) -> Iterator[FactScores]:
         """One per text, in order, as they are asked for. Raises: IntegrityError, DependencyUnavailable."""
@@ -100,20 +89,9 @@ def open_fact_reader(config: EncodingConfig, names: Mapping[str, str] | None = N
     """A reader of facts alone, as for `htfi news`; `names` are what symbols are called. Raises: IntegrityError."""
     if config.model == "none":
         return fact_reader(None, names)
-    encoder = shipped_encoder(config)
-    return fact_reader(encoder, names, shipped_passage_encoder(encoder, config))
+    return fact_reader(shipped_encoder(config), names)
 
 
-def fact_reader(
-    encoder: SentenceEncoder | None,
-    names: Mapping[str, str] | None = None,
-    passages: SentenceEncoder | None = None,
-) -> FactReader:
-    """The reader of facts on an encoder that is open; without one, code alone reads. `passages` reads passages of
-    bodies, if not the same encoder does.
-    """
-    linker = symbol_linker(names)
-    if encoder is None:
-        return FactReader(None, linker)
-    network = ShippedFactNetwork(encoder, passages=passages)
-    return FactReader(network, linker, passages=network.of_passages)
+def fact_reader(encoder: SentenceEncoder | None, names: Mapping[str, str] | None = None) -> FactReader:
+    """The reader of facts on an encoder that is open; without one, code alone reads."""
+    return FactReader(None if encoder is None else ShippedFactNetwork(encoder), symbol_linker(names))

@@ -22,6 +22,7 @@ from htfi.pipeline.intake.source import OrderedSource, RowReader
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.ports import Position, RowQuarantine
 from htfi.wiring.bus import bus_source, is_bus, open_bus_source, stream_name
+from htfi.wiring.cores import usable_cores
 from htfi.wiring.market_data import fix_source, is_fix, open_fix_source
 
 STDIN = "-"
@@ -106,6 +107,9 @@ def open_feed(
     block_rows = max(least, min(most, _ALL_BLOCK_ROWS // len(specs)))
     not_before_ns = 0 if position is None else max(position["time_ns"], 0)
     sources: list[OrderedSource] = []
+    files = _open_files(
+        [spec for spec in specs if not spec.live and spec.name not in tables], block_rows, inbox
+    )
     try:
         for spec in specs:
             if spec.live:
@@ -116,7 +120,7 @@ def open_feed(
                     _open_table(spec, tables[spec.name], block_rows), spec, inbox, block_rows
                 )
             else:
-                reader = _open_file(spec, block_rows, inbox)
+                reader = files.pop(spec.name)
             tolerance_ns = 0 if spec.by_arrival else spec.tolerance_ns
             keep = spec.duplicates == "keep"
             leap_ns = NO_LEAP_NS if spec.by_arrival else LEAP_NS
@@ -124,8 +128,8 @@ def open_feed(
             sources.append(source)
         return MergedFeed(sources, quarantine, bell, position)
     except BaseException:
-        for source in sources:
-            source.reader.close()
+        for reader in (*(source.reader for source in sources), *files.values()):
+            reader.close()
         raise
 
 
@@ -151,6 +155,36 @@ def _open_live(spec: SourceSpec, inbox: Inbox, stdin: int, context: FeedContext)
         return open_bus_source(spec, inbox, context.notify)
     feed = live_feed(spec)
     return LiveReader(spec, inbox, feed.open_receiver(spec, inbox, context), feed.ROWS())
+
+
+def _open_files(specs: Sequence[SourceSpec], block_rows: int, inbox: Path) -> dict[str, RowReader]:
+    """The readers of files, by their sources' names, opened side by side where cores are free: each begins with a wait
+    until another process has read the first rows. Raises: as the first that cannot be opened; all are closed then.
+    """
+
+    def attempt(spec: SourceSpec) -> RowReader | Exception:
+        try:
+            return _open_file(spec, block_rows, inbox)
+        except Exception as error:  # noqa: BLE001 - raised again when all have been tried
+            return error
+
+    num_threads = min(len(specs), len(usable_cores()))
+    if num_threads > 1:
+        from concurrent.futures import ThreadPoolExecutor  # late: many feeds are of one file
+
+        with ThreadPoolExecutor(num_threads, "htfi-open-file") as threads:
+            found = list(threads.map(attempt, specs))
+    else:
+        found = [attempt(spec) for spec in specs]
+    readers = {
+        spec.name: one for spec, one in zip(specs, found, strict=True) if not isinstance(one, Exception)
+    }
+    for one in found:
+        if isinstance(one, Exception):
+            for reader in readers.values():
+                reader.close()
+            raise one
+    return readers
 
 
 def _open_file(spec: SourceSpec, block_rows: int, inbox: Path) -> RowReader:

@@ -15,7 +15,7 @@ from htfi.narrative.neutral_reader import NeutralFactReader
 from htfi.narrative.processor import NewsProcessor, forget_nothing
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
-from htfi.wiring.encoder import heads_for, open_encoder, shipped_encoder, shipped_passage_encoder
+from htfi.wiring.encoder import heads_for, open_encoder, shipped_encoder
 from htfi.wiring.facts import HeadlineFacts, ShippedFactNetwork, fact_reader, symbol_linker
 from htfi.wiring.sentence_encoder import SentenceEncoder
 from htfi.wiring.settings import Settings
@@ -46,17 +46,14 @@ def build_news_processor(
         facts = fact_reader(None, names) if config.model == "auto" else None
     else:
         heads = heads_for(opened)
-        short = shipped_passage_encoder(opened, config, digest_file) if config.model == "auto" else None
-        network = None if short is None else ShippedFactNetwork(opened, heads, short)
+        network = ShippedFactNetwork(opened, heads) if config.model == "auto" else None
         names_of_facts = symbol_linker(names)
         ahead = _text_reader(opened, heads, network, names_of_facts)
         version = "" if network is None else network.version
         cached = None if context is None else context.wrap_texts(ahead, heads, version, settings.narrative)
         texts = cached or ahead
-        facts = None if network is None else FactReader(network, names_of_facts, texts, network.of_passages)
-        neutral = (
-            None if network is None else NeutralFactReader(ShippedFactNetwork(opened, heads), names_of_facts)
-        )
+        facts = None if network is None else FactReader(network, names_of_facts, texts)
+        neutral = None if network is None else NeutralFactReader(network, names_of_facts)
     scorer = NewsScorer(texts, heads, linker)
     return NewsProcessor(
         settings.narrative,
@@ -81,9 +78,9 @@ def open_readers_of_items(settings: Settings) -> tuple[TextReader, FactReader]:
     linker = symbol_linker(settings.narrative.symbol_names)
     opened = shipped_encoder(settings.encoding)
     heads = heads_for(opened)
-    network = ShippedFactNetwork(opened, heads, shipped_passage_encoder(opened, settings.encoding))
+    network = ShippedFactNetwork(opened, heads)
     texts = _text_reader(opened, heads, network, linker)
-    return texts, FactReader(network, linker, texts, network.of_passages)
+    return texts, FactReader(network, linker, texts)
 
 
 def open_neutral_reader(settings: Settings) -> FactReader:

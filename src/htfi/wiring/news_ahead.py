@@ -19,7 +19,7 @@ from htfi.narrative.preparing import MAX_TOGETHER, ItemPreparer, PreparedItem
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.symbol_readings import SymbolReadings
-from htfi.wiring.models.draft_process import usable_cores
+from htfi.wiring.cores import usable_cores
 from htfi.wiring.settings import Settings, decode_settings, encode_settings, override
 
 MIN_ITEMS = 128  # that a run announces at least, before a process is worth its start

@@ -46,7 +46,6 @@ from htfi.wiring.control import GOVERNANCE_FOLDER, check_governance
 from htfi.wiring.deletions import check_deletions
 from htfi.wiring.ledger import DATABASE, SIGNING_KEY, is_running, open_ledger_readonly
 from htfi.wiring.models.config import CACHE_FOLDER
-from htfi.wiring.order_record import check_orders
 from htfi.wiring.settings import SETTINGS_FILE
 
 STATE = "state.bin"
@@ -314,6 +313,8 @@ def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
             wrong.append(f"{folder / name}: {problem}; {RERUN_HINT}")
     if not going_on:
         wrong += _changed_files(folder)
+    from htfi.wiring.order_record import check_orders  # late: a run looks at no orders of others
+
     for check in (check_governance, check_deletions, check_orders):
         found, problems = check(folder, log, entries.size)
         held += found

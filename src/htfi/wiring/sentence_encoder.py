@@ -15,7 +15,7 @@ from htfi.decoding.checkpoint.folder import Architecture
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.config import MAX_TOKENS, EncodingConfig
 from htfi.narrative.ports import TextEmbeddings
-from htfi.wiring.models.draft_process import usable_cores
+from htfi.wiring.cores import usable_cores
 
 if TYPE_CHECKING:
     from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
@@ -52,12 +52,9 @@ class SentenceEncoder:
         tokenizer_file: Path,
         config: EncodingConfig,
         open_network: Callable[[Callable[[str], list[int]]], EncoderNetwork],
-        like: "SentenceEncoder | None" = None,
     ) -> None:
-        """`like` is an encoder with the same vocabulary, which finds the tokens of both."""
         self._tokenizer_file = tokenizer_file
         self._open_network = open_network
-        self._like = like
         self._max_tokens = min(MAX_TOKENS, architecture.max_positions)
         self._threads = config.threads or len(usable_cores())
         self._begun: dict[str, _Part] = {}  # texts that are read before they are asked for
@@ -185,8 +182,6 @@ class SentenceEncoder:
     @cached_property
     def _encoded(self) -> Callable[[str], tuple[list[int], list[tuple[int, int]]]]:
         """Ids and spans of a text; those of the last texts are kept, as spans are asked for after ids."""
-        if self._like is not None:
-            return self._like._encoded
         return lru_cache(maxsize=_MAX_KEPT)(self._tokenizer.encode_with_spans)
 
     @cached_property
@@ -197,8 +192,6 @@ class SentenceEncoder:
     def _tokenizer(self) -> "HuggingFaceTokenizer":
         from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer  # late: at the first text
 
-        if self._like is not None:
-            return self._like._tokenizer
         return HuggingFaceTokenizer(self._tokenizer_file)
 
     @cached_property

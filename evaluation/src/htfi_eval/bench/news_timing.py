@@ -30,7 +30,7 @@ from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.ports import TextEncoder
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.sanitising.sanitiser import Sanitiser
-from htfi.wiring.encoder import heads_for, shipped_passage_encoder
+from htfi.wiring.encoder import heads_for
 from htfi.wiring.facts import ShippedFactNetwork
 from htfi.wiring.models.caching import open_cache
 from htfi.wiring.models.config import CacheConfig
@@ -210,9 +210,9 @@ def stages_us(settings: Settings, pairs: Pairs, encoder: SentenceEncoder) -> dic
         points, states = encoder.read(texts)
         if heads is not None:
             found["heads"] = _us(lambda: heads.score(points, states, texts), len(items))
-        network = ShippedFactNetwork(encoder, passages=shipped_passage_encoder(encoder, settings.encoding))
+        network = ShippedFactNetwork(encoder)
         list(network.read(texts[:1]))
-        reader = FactReader(network, linker, passages=network.of_passages)
+        reader = FactReader(network, linker)
         bodies = [one.item.body for one in screened]
         found["facts, network"] = (
             _us(lambda: list(network.read(texts)), len(items)) - found["encode, in batches"]

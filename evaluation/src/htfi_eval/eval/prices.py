@@ -19,9 +19,11 @@ from htfi import sample
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_MS, NS_PER_S, SystemClock, parse_duration, to_ns
+from htfi.market.config import MarketConfig
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.in_memory_run import MemoryQuarantine
+from htfi_eval.eval.adjusted_bars import adjust_bars
 from htfi_eval.eval.price_grid import FIELDS, VOLUME, Fields, Instants, Prices, on_grid
 
 _NEW_YORK = ZoneInfo("America/New_York")
@@ -199,10 +201,10 @@ def data_folder(named: Path | None = None) -> Path | None:
     return folder if (folder / "panels").is_dir() else None
 
 
-def load_prices(name: str | Path, data: Path | None = None) -> Prices:
+def load_prices(name: str | Path, data: Path | None = None, market: MarketConfig | None = None) -> Prices:
     """A staged panel by name (`NAMES`), 'sample' for the embedded one, or a file of bars by path.
 
-    `data` is the staged folder, by default `../shared/data`.
+    `data` is the staged folder, by default `../shared/data`; `market` renames and adjusts the series of a file.
     Raises: InvalidInput, DependencyUnavailable, MissingExtra: one line with what to do.
     """
     read = SETS.get(str(name))
@@ -215,21 +217,22 @@ def load_prices(name: str | Path, data: Path | None = None) -> Prices:
         return read(folder)
     if str(name) == "sample":
         return _sample()
-    return _own_file(Path(name))
+    return _own_file(Path(name), market or MarketConfig())
 
 
 def _sample() -> Prices:
-    return _fed("sample", [spec for spec in resolve([], sample.MAPPING) if spec.kind == "bar"])
+    specs = [spec for spec in resolve([], sample.MAPPING) if spec.kind == "bar"]
+    return _fed("sample", specs, MarketConfig())
 
 
-def _own_file(path: Path) -> Prices:
+def _own_file(path: Path, market: MarketConfig) -> Prices:
     specs = resolve([str(path)])
     if any(spec.live for spec in specs):
         raise InvalidInput(f"{path} is a live source; an evaluation needs a file")
-    return _fed(path.name.split(".")[0], specs)
+    return _fed(path.name.split(".")[0], specs, market)
 
 
-def _fed(name: str, specs: Sequence[SourceSpec]) -> Prices:
+def _fed(name: str, specs: Sequence[SourceSpec], market: MarketConfig) -> Prices:
     """Bars of any file that a feed can read. Of several bar lengths, the one with most bars is taken."""
     tray = MemoryQuarantine()
     with TemporaryDirectory() as inbox:
@@ -246,10 +249,13 @@ def _fed(name: str, specs: Sequence[SourceSpec]) -> Prices:
     interval = max(sorted(lengths), key=lengths.__getitem__)
     taken = [bar for bar in bars if bar.interval == interval]
     notes: list[str] = []
-    if len(taken) < len(bars):
-        notes.append(f"{name}: {len(bars) - len(taken):,} bars of other lengths than {interval} are left out")
+    num_taken = len(taken)
+    taken, adjusted = adjust_bars(name, taken, market)
+    if num_taken < len(bars):
+        notes.append(f"{name}: {len(bars) - num_taken:,} bars of other lengths than {interval} are left out")
     if num_aside := sum(tray.counts().values()):
         notes.append(f"{name}: {num_aside:,} rows were unusable and left out")
+    notes += adjusted
     fields = {key: np.array([getattr(bar, key) for bar in taken], np.float64) for key in (*FIELDS, VOLUME)}
     ends_ns = np.array([bar.end_ns for bar in taken], np.int64)
     available_ns = np.array([bar.available_at_ns for bar in taken], np.int64)

@@ -165,21 +165,22 @@ _HOW = (
 @click.option("--fast", is_flag=True, help="No fitted peers except HAR.")
 def command(
     sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, settings: tuple[str, ...],
-    fast: bool, fresh: bool, trials: Path, seed: int, html_file: Path | None, json_file: Path | None,
+    settings_file: Path | None, fast: bool, fresh: bool, trials: Path, seed: int, html_file: Path | None,
+    json_file: Path | None,
 ) -> None:  # fmt: skip
     """Walk bars through the live forecaster and compare its variance with realised ranges.
 
     The fused forecast is compared with its experts, HAR of log ranges by rolling least squares, EWMA and arch's GARCH.
     """
-    config = with_settings(load_settings(), settings).forecasting
-    options = WalkOptions(config, first, with_fitted=not fast, fresh=fresh, seed=seed)
+    loaded = with_settings(load_settings(settings_file), settings)
+    options = WalkOptions(loaded.forecasting, first, with_fitted=not fast, fresh=fresh, seed=seed)
     notes: list[str] = [_HOW]
     rows: list[dict[str, Any]] = []
     charts: list[Chart] = []
     data_read: list[Prices] = []
     metrics: dict[str, float | None] = {}
     for name in sets or default_sets(data, notes):
-        prices = load_prices(name, data)
+        prices = load_prices(name, data, loaded.market)
         if num_symbols is not None:
             prices = spread_sample(prices, num_symbols)
         data_read.append(prices)

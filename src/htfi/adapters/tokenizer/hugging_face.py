@@ -59,8 +59,12 @@ class HuggingFaceTokenizer:
         self.opening = tuple(vocab[name] for name in names if name in vocab)
         """Ids that the file's template puts before every text, such as '<s>': the model was taught to begin so."""
 
-    @cached_property
+    @property
     def digest(self) -> str:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> str:
         """Found when it is asked for: of 30,000 words it takes as long as reading the file."""
         return _digest(self._vocab, self._special_ids)
 

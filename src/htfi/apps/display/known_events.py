@@ -1,4 +1,4 @@
-"""What a decision's record says of the scheduled events that its band was made for, in words."""
+"""What a decision's record says of what was known of the bar that its band was made for, in words."""
 
 from msgspec import UNSET
 

@@ -87,7 +87,7 @@ class GarchExpert:
     def __init__(self, config: ForecastConfig) -> None:
         self._horizons = np.array(config.horizons)
         self._min_bars = config.history_bars
-        self._table = _tail_table(config.levels)
+        self._levels = config.levels
         alpha, gamma, beta = to_garch_parameters(np.array(self._prior.center))[1:4]
         self._columns = SeriesColumns()
         self._columns.declare("window", np.zeros(_WINDOW_BARS), np.float32)
@@ -177,7 +177,8 @@ class GarchExpert:
         place = tail * (2.0 * (_TAIL_NODES - 1))
         low = place.astype(np.int64)
         share = (place - low)[:, None]
-        shape = (1.0 - share) * self._table[low] + share * self._table[low + 1]
+        table = _tail_table(self._levels)
+        shape = (1.0 - share) * table[low] + share * table[low + 1]
         return (shape * np.sqrt(1.0 - 2.0 * tail)[:, None])[:, None]
 
     def state(self) -> dict[str, Any]:

@@ -3,13 +3,17 @@
 Of hundreds of shares in a season of reports each event concerns one: those are kept as a list, not as a table.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.domain import portable_math as exact
 from htfi.forecasting.known_variance.event_effects import (
+    NUM_LAGS,
     BarWithEvents,
     EventEffects,
     combined_variance,
@@ -55,6 +59,24 @@ class CommonEvents:
     variances: Array
 
 
+class PlacedEvents(NamedTuple):
+    """m events by source, bar and place in the table. One that is not `inside` its bar came in the pause before it."""
+
+    sources: Places
+    bars: Places
+    places: Places
+    inside: NDArray[np.bool_]
+
+    def joined(self, others: "PlacedEvents") -> "PlacedEvents":
+        """These and others."""
+        return PlacedEvents(
+            np.concatenate([self.sources, others.sources]),
+            np.concatenate([self.bars, others.bars]),
+            np.concatenate([self.places, others.places]),
+            np.concatenate([self.inside, others.inside]),
+        )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CompanyEvents:
     """E pairs of a series and an event of its company.
@@ -71,9 +93,14 @@ class CompanyEvents:
 
     @classmethod
     def of(
-        cls, effects: EventEffects, rows: Rows, sources: Places, bars: Places, places: Places, num_bars: int
+        cls, effects: EventEffects, rows: Rows, events: PlacedEvents, sessions: Places, session_bars: int
     ) -> "CompanyEvents | None":
-        """Of events by source, bar and place [m] those on series of `rows`: in their bar and in the next."""
+        """Of events those on series of `rows`: in their bar and in the next. One that is not inside its bar moves the
+        `session_bars` from that bar on, as far as its session goes, each less than the one before. `sessions` [1 + B]
+        number the sessions of the bars.
+        """
+        sources, bars, places, inside = events
+        num_bars = len(sessions)
         if not len(sources):
             return None
         event, row = effects.series_of(sources)
@@ -82,10 +109,20 @@ class CompanyEvents:
         at = found[row]
         event, at = event[at >= 0], at[at >= 0]
         variances = effects.own_variances(rows[at], sources[event])  # [E, L]
+        within = inside[event]
+        held, after = np.flatnonzero(within), np.flatnonzero(~within)
         parts = [
-            (at, event, np.full_like(event, lag), bars[event] + lag, variances[:, lag])
-            for lag in range(variances.shape[1])
+            (at[held], event[held], np.full_like(held, lag), bars[event[held]] + lag, variances[held, lag])
+            for lag in range(NUM_LAGS)
         ]
+        first = bars[event[after]]
+        for k in range(session_bars if len(after) else 0):
+            goes_on = (
+                sessions[np.clip(first + k, 0, num_bars - 1)] == sessions[np.clip(first, 0, num_bars - 1)]
+            )
+            of = after[goes_on]
+            size = exact.exp(exact.log(variances[of, 1]) / math.sqrt(1.0 + k))
+            parts.append((at[of], event[of], np.full_like(of, 1 + k), first[goes_on] + k, size))
         at, event, lags, bar, size = (np.concatenate(each) for each in zip(*parts, strict=True))
         ahead = (bar >= 1) & (bar < num_bars)
         if not ahead.any():

@@ -204,9 +204,12 @@ class EventEffects:
         x = _BAND_SCORE * bars.ratio
         score = (_FREEDOM + 1.0) * x * x / (_FREEDOM + x * x) - 1.0
         known = np.isfinite(score)
-        weights = shares(bars.variances) * known[:, None]
+        teaches = (
+            bars.lags < NUM_LAGS
+        )  # later bars of a session after results have a share of its first one's
+        weights = shares(bars.variances) * known[:, None] * teaches
         pull = weights * np.where(known, score, 0.0)[:, None] / _INFORMATION
-        kinds, lags, add_up = _by_kind(self._kind_of[bars.sources], bars.lags)
+        kinds, lags, add_up = _by_kind(self._kind_of[bars.sources], np.minimum(bars.lags, NUM_LAGS - 1))
         group, at = columns["group"][rows], rows[:, None]
         relation = columns["relation"][at, bars.sources]
         for number in sorted(set(group.tolist())):

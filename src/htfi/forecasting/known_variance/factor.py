@@ -5,7 +5,7 @@ Experts read returns and ranges divided by g, and their quantiles over h bars ar
 g² over the bars ahead. So none of them need know of hours, weekends or releases.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
-from htfi.domain.decision import KnownEvents
+from htfi.domain.decision import EventFactor, KnownEvents
 from htfi.domain.errors import InvalidInput
 from htfi.domain.scheduled_event import ScheduledEvent
-from htfi.domain.time import NS_PER_DAY, parse_duration
+from htfi.domain.time import NS_PER_DAY, NS_PER_S, parse_duration
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.known_variance.coming_bars import ComingBars, daily_ends, is_weekend, week_slots
 from htfi.forecasting.known_variance.contributions import (
@@ -25,11 +25,13 @@ from htfi.forecasting.known_variance.contributions import (
     CompanyEvents,
     Contributions,
     HeldEvents,
+    PlacedEvents,
 )
 from htfi.forecasting.known_variance.event_effects import EventEffects
 from htfi.forecasting.known_variance.event_facts import KindFacts, event_facts
 from htfi.forecasting.known_variance.event_table import ScheduledLines, tabulate
 from htfi.forecasting.known_variance.priors import Priors, shipped
+from htfi.forecasting.known_variance.quiet_days import KINDS as QUIET_KINDS
 from htfi.forecasting.known_variance.quiet_days import QuietDays, is_near_year_end
 from htfi.forecasting.known_variance.quiet_hours import KIND as CLOSED_HOURS
 from htfi.forecasting.known_variance.quiet_hours import are_quiet, may_hold
@@ -41,7 +43,7 @@ from htfi.forecasting.known_variance.relations import (
     asset_class,
     currencies_of,
 )
-from htfi.forecasting.known_variance.stated_events import stated_events
+from htfi.forecasting.known_variance.stated_events import stated_days, stated_events
 from htfi.forecasting.known_variance.surprise_effects import Z90, ClosedBar, SurpriseEffects
 from htfi.forecasting.known_variance.weekly_pattern import MAX_BAR_NS, WeeklyPattern
 from htfi.forecasting.panel import BarBatch
@@ -50,13 +52,15 @@ Array = NDArray[np.float64]
 Instants = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
-VERSION = "3"
+VERSION = "4"
 KNOWN = "known_variance"
 _NONE, _INTRADAY, _DAILY, _QUIET = 0, 1, 2, 3  # what is known of a series' bars; quiet days alone
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
 _ASSETS = (FX, VOLATILITY, OTHER_ASSETS)
 _NO_DAYS = np.empty(0, np.int64)
 _NEVER = -1
+_SESSION_NS = 7 * 3600 * NS_PER_S
+_LONGEST_PAUSE_NS = 4 * NS_PER_DAY  # before a session, in which results still move it
 _RANGE_SHARE = 0.75  # of an event's log factor: a release jumps, so the range grows less than the return
 
 
@@ -98,6 +102,21 @@ class _Prepared:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _NextBars:
+    """What was known of the next bars of m series, after some have closed.
+
+    Shapes: rows, begins, ends and pattern [m]; `parts` count bars, of which the next one is `bar`.
+    """
+
+    rows: Rows
+    begins: Instants
+    ends: Instants
+    pattern: Array
+    parts: list[Contributions]
+    bar: int
+
+
 class KnownVariance:
     """g of N series' bars. Where nothing is known of a bar, its factor is 1 and nothing is computed."""
 
@@ -131,6 +150,9 @@ class KnownVariance:
             "begin_ns", _NEVER, np.int64
         )  # of its return: the end of the bar before, in a session
         self._columns.declare("end_ns", _NEVER, np.int64)
+        # The pause before the session of bars within a day: the end of the last bar before it, and its first begin.
+        self._columns.declare("pause_ns", _NEVER, np.int64)
+        self._columns.declare("open_ns", _NEVER, np.int64)
         self._columns.declare("ahead", np.ones(len(horizons)))
         self._columns.declare("waiting", np.ones((len(horizons), self._longest)))
         self._num_known = 0  # series of whose bars anything is known
@@ -138,8 +160,7 @@ class KnownVariance:
         self._is_year_end = False  # the bars ahead of those that closed last may hold it
         self._closing: list[HeldEvents] = []  # of the bars that closed last
         self._prepared: _Prepared | None = None  # follows from the rest: never saved
-        # What moves the bars ahead, and the place of the next one among them.
-        self._next: tuple[list[Contributions], int] = [], 0
+        self._next: _NextBars | None = None
         self._is_prepared = False  # for the bars that closed last
 
     @property
@@ -199,6 +220,10 @@ class KnownVariance:
             ends = np.stack([columns["end_ns"][rows], end_ns[known]], axis=1)
             begins, pattern, events, parts = self._variances(rows, spans, ends)
         self._closing = [held for part in parts for held in part.of_bar(1)]
+        opens = (begins[:, 1] > columns["end_ns"][rows]) & (columns["kind"][rows] == _INTRADAY)
+        if opens.any():
+            columns["pause_ns"][rows[opens]] = columns["end_ns"][rows[opens]]
+            columns["open_ns"][rows[opens]] = begins[opens, 1]
         columns["start_ns"][rows], columns["end_ns"][rows] = start_ns[known], end_ns[known]
         columns["begin_ns"][rows] = begins[:, 1]
         if (pattern[:, 1] == 1.0).all() and not self._closing:
@@ -212,7 +237,7 @@ class KnownVariance:
 
     def ahead(self, index: Rows) -> Array | None:
         """The root of the mean of g² over the bars ahead [n, H] of those that closed; None where it is 1 for all."""
-        self._next = [], 0
+        self._next = None
         if not self._num_known:
             return None
         rows, known = self._known(index)
@@ -221,12 +246,13 @@ class KnownVariance:
             return None
         if self._prepared is not None and self._is_prepared:
             pattern, events, first = self._prepared.pattern, self._prepared.events, 2
-            parts = self._prepared.parts
+            begins, ends, parts = self._prepared.begins, self._prepared.ends, self._prepared.parts
         else:
             self._learn_hours(rows)
-            _, pattern, events, parts = self._variances(rows, *self._coming(rows, self._longest))
+            starts, ends = self._coming(rows, self._longest)
+            begins, pattern, events, parts = self._variances(rows, starts, ends)
             first = 1
-        self._next = parts, first
+        self._next = _NextBars(rows, begins[:, first], ends[:, first], pattern[:, first], parts, first)
         total = np.cumsum((pattern * events)[:, first : first + self._longest], axis=1)[:, self._horizons - 1]
         factors = np.ones((len(index), len(self._horizons)))
         factors[known] = np.sqrt(total / self._horizons)
@@ -234,17 +260,45 @@ class KnownVariance:
         return None if (factors == 1.0).all() else factors
 
     def known_events(self) -> dict[int, KnownEvents]:
-        """By row, what events make of the next bar's band, of the series whose bars closed last; those that they change
-        by less than a tenth are left out."""
-        parts, first = self._next
-        found: dict[int, KnownEvents] = {}
-        for part in parts:
-            for bar in part.of_bar(first):
-                stated = np.flatnonzero(bar.places != NO_EVENT)
-                if len(stated):
-                    kinds = [self.effects.kind(source) for source in bar.sources[stated].tolist()]
-                    times_ns: list[int] = self._table.time_ns[bar.places[stated]].tolist()
-                    found |= stated_events(bar.rows, kinds, times_ns, bar.variances[:, stated])
+        """By row, what events, gaps and quiet days make of the next bar's band, of the series whose bars closed last;
+        those that they change by less than a tenth are left out."""
+        coming = self._next
+        if coming is None:
+            return {}
+        quiet = self._quiet(coming)
+        found = stated_days(quiet) if quiet else {}
+        for bar in (bar for part in coming.parts for bar in part.of_bar(coming.bar)):
+            kinds = [self.effects.kind(source) for source in bar.sources.tolist()]
+            end_ns = int(coming.ends[coming.rows == bar.rows[0]][0])  # of all rows of the bar
+            times_ns: list[int] = [
+                end_ns if place == NO_EVENT else int(self._table.time_ns[place])
+                for place in bar.places.tolist()
+            ]
+            for row in bar.rows.tolist():
+                found.pop(row, None)
+            found |= stated_events(bar.rows, kinds, times_ns, bar.lags.tolist(), bar.variances, quiet)
+        return found
+
+    def _quiet(self, coming: _NextBars) -> dict[int, EventFactor]:
+        """By row, the quiet day that the next bar is, or the quiet hours that it lies in."""
+        rows, found = coming.rows, dict[int, EventFactor]()
+        intraday = self._columns["kind"][rows] == _INTRADAY
+        at = np.flatnonzero(~intraday & (coming.pattern != 1.0))
+        if len(at):
+            now_ns = int(coming.begins[at].max())
+            for among, quiet, days in self._by_quiet_days(rows[at], now_ns):
+                kinds: list[int] = quiet.kinds(coming.ends[at[among]], *days).tolist()
+                for place, kind in zip(at[among].tolist(), kinds, strict=True):
+                    scale = float(np.sqrt(coming.pattern[place]))
+                    found[int(rows[place])] = EventFactor(QUIET_KINDS[kind], int(coming.ends[place]), scale)
+        at = np.flatnonzero(intraday)
+        if may_hold(coming.begins[at], self._closures):
+            scales = np.sqrt(
+                self._of_closed_hours(rows[at], coming.begins[at, None], int(coming.begins.max()))
+            )
+            for place, scale in zip(at.tolist(), scales[:, 0].tolist(), strict=True):
+                if scale != 1.0:
+                    found[int(rows[place])] = EventFactor(CLOSED_HOURS, int(coming.begins[place]), scale)
         return found
 
     def _learn_hours(self, rows: Rows) -> None:
@@ -326,7 +380,9 @@ class KnownVariance:
         shows = columns["has_pattern"][rows] > 0
         if shows.any():
             pattern[shows, 1:] = self._pattern.factors(rows[shows], begins[shows, 1:])
-            self._add_closed_hours(rows, shows, begins, max(int(ends[:, 0].max()), 0), pattern)
+            if may_hold(begins[shows, 1:], self._closures):
+                now_ns = max(int(ends[:, 0].max()), 0)
+                pattern[shows, 1:] *= self._of_closed_hours(rows[shows], begins[shows, 1:], now_ns)
         kind = columns["kind"][rows]
         daily = kind != _INTRADAY
         if daily.any():
@@ -334,43 +390,61 @@ class KnownVariance:
         spans = self._joined(daily, begins, ends)
         parts: list[Contributions] = []
         eventful = np.flatnonzero(kind != _QUIET)
-        for alike in _alike(spans[eventful], ends[eventful], daily[eventful]):
-            among = eventful[alike]
-            part = self._contributions(rows[among], spans[among[0]], ends[among[0]], bool(daily[among[0]]))
+        sessions = np.stack([columns["pause_ns"][rows], columns["open_ns"][rows]], axis=1)
+        keys = np.concatenate([sessions, spans], axis=1)
+        for alike in _alike(keys[eventful], ends[eventful], daily[eventful]):
+            among, of = eventful[alike], eventful[alike[0]]
+            part = self._contributions(rows[among], spans[of], ends[of], sessions[of], bool(daily[of]))
             if part is not None:
                 events[among] = part.factors(num_bars)
                 parts.append(part)
         return spans, pattern, events, parts
 
-    def _add_closed_hours(
-        self, rows: Rows, shows: NDArray[np.bool_], begins: Instants, now_ns: int, pattern: Array
-    ) -> None:
-        """Multiply the variances [n, 1 + B] of bars of pairs by what a holiday in New York makes of its hours."""
-        if not may_hold(begins[shows, 1:], self._closures):
-            return
+    def _of_closed_hours(self, rows: Rows, begins: Instants, now_ns: int) -> Array:
+        """Factors [n, B] of the variance of bars that begin then: what a holiday in New York makes of its hours."""
+        factors = np.ones(begins.shape)
         closed = self._table.closed_days(HOME, now_ns)
         for place, log_scale in enumerate(self._closed_hours):
-            among = shows & (self._columns["assets"][rows] == place)
+            among = self._columns["assets"][rows] == place
             if log_scale and among.any():
                 factor = exact.exp(np.array(2.0 * log_scale))
-                pattern[among, 1:] *= np.where(are_quiet(begins[among, 1:], closed), factor, 1.0)
+                factors[among] = np.where(are_quiet(begins[among], closed), factor, 1.0)
+        return factors
 
     def _of_quiet_days(self, rows: Rows, ends: Instants) -> Array:
         """Factors [n, B] of the variance of daily bars with these ends [n, 1 + B]; 1 for what trades at weekends."""
-        columns, factors = self._columns, np.ones((len(ends), ends.shape[1] - 1))
+        factors = np.ones((len(ends), ends.shape[1] - 1))
+        for among, quiet, days in self._by_quiet_days(rows, int(ends[:, 0].max())):
+            factors[among] = quiet.variances(ends[among, 1:], *days)
+        return factors
+
+    def _by_quiet_days(
+        self, rows: Rows, now_ns: int
+    ) -> Iterator[tuple[NDArray[np.bool_], QuietDays, list[NDArray[np.int64]]]]:
+        """The quiet days of daily bars, and the days without a session and of short ones that count for them, with
+        which of the rows they are for."""
+        columns = self._columns
         weekdays = columns["at_weekends"][rows] == 0
-        now_ns = int(ends[:, 0].max())
         for place, quiet in enumerate(self._quiet_days):
             for home in (0, 1) if quiet.has_any else ():
                 among = weekdays & (columns["assets"][rows] == place) & (columns["is_home"][rows] == home)
                 if among.any():
-                    days = (
-                        [self._table.closed_days(HOME, now_ns, half=half) for half in (False, True)]
-                        if home
-                        else []
-                    )
-                    factors[among] = quiet.variances(ends[among, 1:], *days)
-        return factors
+                    closed = (self._table.closed_days(HOME, now_ns, half=half) for half in (False, True))
+                    yield among, quiet, list(closed) if home else []
+
+    def _results_before_session(self, session: Instants, ends: Instants) -> PlacedEvents:
+        """The results that came in the pause before the session that goes on, with its first bar; bars end at `ends`
+        [1 + B]."""
+        pause_ns, open_ns = session.tolist()
+        over_ns, places = int(ends[0]) - open_ns, np.empty(0, np.intp)
+        if pause_ns != _NEVER and 0 <= over_ns < _SESSION_NS:
+            found = self._table.within(max(pause_ns, open_ns - _LONGEST_PAUSE_NS), open_ns, int(ends[0]))
+            is_own = self.effects.is_of_company[self._table.kind[found]]
+            places = found[is_own & self._table.is_exact[found]]
+        first = 1 - round(over_ns / max(int(np.diff(ends).min()), 1))
+        return PlacedEvents(
+            self._table.kind[places], np.full(len(places), first), places, np.zeros(len(places), np.bool_)
+        )
 
     def _joined(self, daily: NDArray[np.bool_], begins: Instants, ends: Instants) -> Instants:
         """Where the returns of bars [n, 1 + B] begin: at the end of the bar before, but for the first of a session."""
@@ -380,23 +454,28 @@ class KnownVariance:
         return np.concatenate([begins[:, :1], np.where(joins, ends[:, :-1], begins[:, 1:])], axis=1)
 
     def _contributions(
-        self, rows: Rows, begins: Instants, ends: Instants, is_daily: bool
+        self, rows: Rows, begins: Instants, ends: Instants, session: Instants, is_daily: bool
     ) -> Contributions | None:
-        """What events and gaps do to the bars of rows with these spans [1 + B]; None where there are none."""
+        """What events and gaps do to the bars of rows with these spans [1 + B]; None where there are none. The pause
+        before their session lay between the instants `session` [2]."""
         if not is_daily and not self._table.kinds:
             return None
         num_bars, now_ns = len(ends), int(ends[0])
         places = self._table.within(int(begins[0]), int(ends[-1]), max(now_ns, 0))
         times, sources = self._table.time_ns[places], self._table.kind[places]
         bar = np.searchsorted(ends, times, "right")
-        inside = (bar < num_bars) & (times >= begins[np.minimum(bar, num_bars - 1)])
-        inside &= is_daily | self._table.is_exact[places]
-        bar, sources, places = bar[inside], sources[inside], places[inside]
         is_own = self.effects.is_of_company[sources]
-        companies = CompanyEvents.of(
-            self.effects, rows, sources[is_own], bar[is_own], places[is_own], num_bars
-        )
-        bar, sources, places = bar[~is_own], sources[~is_own], places[~is_own]
+        usable = (bar < num_bars) & (is_daily | self._table.is_exact[places])
+        begin = begins[np.minimum(bar, num_bars - 1)]
+        inside = times >= begin  # else in a pause, which no return within the day counts
+        after = (times >= begin - _LONGEST_PAUSE_NS) & (not is_daily)
+        own, common = usable & is_own & (inside | after), usable & inside & ~is_own
+        sessions = np.cumsum(np.append(False, begins[1:] > ends[:-1]))
+        results = PlacedEvents(sources[own], bar[own], places[own], inside[own])
+        if not is_daily:
+            results = results.joined(self._results_before_session(session, ends))
+        companies = CompanyEvents.of(self.effects, rows, results, sessions, _bars_of_session(ends))
+        bar, sources, places = bar[common], sources[common], places[common]
         events = [places, places]
         bars, lags, kinds = [bar, bar + 1], [np.zeros_like(bar), np.ones_like(bar)], [sources, sources]
         if is_daily and begins[0] != _NEVER:
@@ -467,14 +546,15 @@ class KnownVariance:
 
     def restore(self, state: dict[str, Any]) -> None:
         """The series are those that `grow` was told of."""
-        self._columns.restore(state["columns"])
+        never = np.full(len(state["columns"]["end_ns"]), _NEVER)  # before version 4
+        self._columns.restore({"pause_ns": never, "open_ns": never, **state["columns"]})
         self._hours.restore(state["hours"])
         self._pattern.restore(state["pattern"])
         self.effects.restore(state["effects"])
         if self._surprises is not None and state.get("surprises"):
             self._surprises.restore(state["surprises"])
         self._closing, self._prepared, self._is_prepared = [], None, False
-        self._next = [], 0
+        self._next = None
 
 
 def _alike(begins: Instants, ends: Instants, daily: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
@@ -488,6 +568,11 @@ def _alike(begins: Instants, ends: Instants, daily: NDArray[np.bool_]) -> list[N
         key = begins[row].tobytes() + ends[row].tobytes() + daily[row].tobytes()
         groups.setdefault(key, []).append(row)
     return [np.array(rows, np.intp) for rows in groups.values()]
+
+
+def _bars_of_session(ends: Instants) -> int:
+    """How many bars with these ends [1 + B] a session has, at most."""
+    return max(int(_SESSION_NS // max(np.diff(ends).min(), 1)), 1)
 
 
 def _length_ns(interval: str) -> int:

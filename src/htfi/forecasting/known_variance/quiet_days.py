@@ -43,6 +43,10 @@ class QuietDays:
     def variances(self, end_ns: Instants, closed: Days = _NO_DAYS, half: Days = _NO_DAYS) -> Array:
         """Factors [...] of the variance of bars that end then; `closed` and `half` are days without a session and of
         short ones, counted since 1970-01-01. A day that is several counts as the first in the order of KINDS."""
+        return self._variances[self.kinds(end_ns, closed, half)]
+
+    def kinds(self, end_ns: Instants, closed: Days = _NO_DAYS, half: Days = _NO_DAYS) -> NDArray[np.int64]:
+        """The kinds [...] of these days, by their places in KINDS; beyond them where a day is none."""
         days = to_local_ns(end_ns) // NS_PER_DAY
         december = days.astype("datetime64[D]").astype("datetime64[M]")
         of_month = days - december.astype("datetime64[D]").astype(np.int64) + 1
@@ -56,4 +60,4 @@ class QuietDays:
             kind[is_december & (of_month >= first) & (of_month <= last)] = KINDS.index(name)
         if len(half):
             kind[np.isin(days, half)] = KINDS.index("half_day")
-        return self._variances[kind]
+        return kind

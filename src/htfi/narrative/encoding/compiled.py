@@ -1,10 +1,15 @@
-"""What was compiled of heads and links; None each where there was no C compiler, and numpy and patterns do the same."""
+"""What was compiled of heads, links and novelty.
+
+None each where there was no C compiler, and numpy and patterns do the same.
+"""
 
 try:
     from htfi.narrative.encoding import cues_core as cues
+    from htfi.narrative.encoding import heads_core as heads
     from htfi.narrative.encoding import linking_core as linking
+    from htfi.narrative.encoding import novelty_core as novelty
     from htfi.narrative.encoding import products_core as products
 except ImportError:
-    cues = linking = products = None
+    cues = heads = linking = novelty = products = None
 
-__all__ = ["cues", "linking", "products"]
+__all__ = ["cues", "heads", "linking", "novelty", "products"]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import msgspec
@@ -17,6 +18,9 @@ from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.files import write_atomically
 from htfi.narrative.encoding import compiled
 from htfi.narrative.encoding.products import row_products, token_products
+
+if TYPE_CHECKING:
+    from htfi.narrative.encoding.heads_core import FeatureHeads
 
 Floats = NDArray[np.float32]
 
@@ -86,7 +90,7 @@ class HeadsMetadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     card: dict[str, str | float | int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Head:
     """Predicts labels from a text's point, from the states of its tokens, and from its words.
 
@@ -119,11 +123,21 @@ class Head:
                 f"the head {self.name} reads n points of {width}, n states and n texts, "
                 f"not {list(points.shape)}, {len(states)} and {len(words)}"
             )
+        if compiled.heads is not None:
+            found = self._compiled.shares(points, [*states], words)
+            if found is not None:
+                return found
         rows = (
             _head_logits(points, states, self.token_weights, self.token_biases, self.weights) + self.bias
         ).astype(np.float64)
         rows += self.cue_logits(words)
         return softmax(rows / self.temperature)
+
+    @cached_property
+    def _compiled(self) -> "FeatureHeads":
+        return _compiled_heads(
+            [self], self.token_weights, self.token_biases, self.weights, self.bias, is_alone=True
+        )
 
     def cue_logits(self, texts: Sequence[Sequence[int]]) -> Floats:
         """The sum of the weights of the known cues of each text, [n, labels], by the root of their number."""
@@ -139,6 +153,28 @@ class Head:
             places = places[self.cue_hashes[places] == hashes]
             row[:] = np.add.reduce(self.cue_weights[places], axis=0) / np.float32(max(1, len(places)) ** 0.5)
         return found
+
+
+def _compiled_heads(
+    heads: Sequence[Head],
+    token_weights: Floats,
+    token_biases: Floats,
+    weights: Floats,
+    bias: Floats,
+    *,
+    is_alone: bool,
+) -> "FeatureHeads":
+    """What reads these heads in one call."""
+    return compiled.heads.FeatureHeads(
+        token_weights,
+        token_biases,
+        weights,
+        bias,
+        np.array([head.temperature for head in heads for _ in head.labels]),
+        [len(head.labels) for head in heads],
+        [(head.cue_hashes, head.cue_weights) for head in heads],
+        is_alone,
+    )
 
 
 def _head_logits(
@@ -210,16 +246,27 @@ class Heads:
             raise ShapeMismatch(
                 f"heads read points [n, D], n states and n texts, not {list(points.shape)}, {len(states)}, {len(words)}"
             )
+        if compiled.heads is not None:
+            found = self._compiled.shares(points, [*states], words)
+            if found is not None:
+                return {name: found[:, of_head] for name, of_head in self._places.items()}
         token_weights, token_biases, scale, bias = self._stacked
         rows = _head_logits(points, states, token_weights, token_biases, scale).astype(np.float64)
         rows += bias
-        probabilities: dict[str, NDArray[np.float64]] = {}
-        start = 0
-        for name, head in self.heads.items():
-            end = start + len(head.labels)
-            probabilities[name] = softmax((rows[:, start:end] + head.cue_logits(words)) / head.temperature)
-            start = end
-        return probabilities
+        return {
+            name: softmax((rows[:, self._places[name]] + head.cue_logits(words)) / head.temperature)
+            for name, head in self.heads.items()
+        }
+
+    @cached_property
+    def _places(self) -> Mapping[str, slice]:
+        """Where the labels of each head stand among those of all."""
+        ends = itertools.accumulate((len(head.labels) for head in self.heads.values()), initial=0)
+        return {name: slice(*at) for name, at in zip(self.heads, itertools.pairwise(ends), strict=True)}
+
+    @cached_property
+    def _compiled(self) -> "FeatureHeads":
+        return _compiled_heads(list(self.heads.values()), *self._stacked, is_alone=False)
 
     @cached_property
     def _stacked(self) -> tuple[Floats, Floats, Floats, Floats]:

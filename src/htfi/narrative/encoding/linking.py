@@ -10,9 +10,12 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import Enum, auto
 from functools import cache, cached_property, lru_cache
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from htfi.narrative.encoding import compiled
+
+if TYPE_CHECKING:
+    from htfi.narrative.encoding.linking_core import NamedPlaces
 
 MAX_CHARS = 4096  # of a text; its subjects stand in the beginning
 MAX_SYMBOLS = 16
@@ -69,6 +72,18 @@ class EntityMention(NamedTuple):
     symbol: str
 
 
+class _TextWords(NamedTuple):
+    """Where the words of a text start and end; as they are written, without a possessive ending, and folded; the places
+    at which a name may begin.
+    """
+
+    starts: list[int]
+    ends: list[int]
+    written: list[str]
+    folded: list[str]
+    places: list[int]
+
+
 class EntityLinker:
     """Names by symbol: those of the run, then the built-in ones. The same text gives the same symbols."""
 
@@ -93,6 +108,10 @@ class EntityLinker:
         for called in by_word.values():
             called.sort(key=lambda name: -len(name.words))
         return by_word
+
+    @cached_property
+    def _named_places(self) -> "NamedPlaces":
+        return compiled.linking.NamedPlaces(self._by_word)
 
     @cached_property
     def _symbols(self) -> frozenset[str]:
@@ -134,13 +153,13 @@ class EntityLinker:
         return symbol in self._symbols
 
     def _named(self, text: str, expected: Collection[str]) -> list[EntityMention]:
-        by_word, after = self._by_word, 0
-        words = _text_words(text, by_word)
+        after = 0
+        words = self._text_words(text)
         if words is None:
             return []
         found: list[EntityMention] = []
-        for place, word in enumerate(words.folded):
-            if place >= after and word in by_word:
+        for place in words.places:
+            if place >= after:
                 name = self._match(text, words, place, expected)
                 if name is not None:
                     after = place + len(name.words)
@@ -148,8 +167,23 @@ class EntityLinker:
                     found.append(EntityMention(words.starts[place], end, name.symbol))
         return found
 
+    def _text_words(self, text: str) -> _TextWords | None:
+        """The words of a text; None where no name can begin."""
+        has_possessives = "'" in text or "’" in text
+        if compiled.linking is not None and text.isascii():
+            found = self._named_places.words_of(text, has_possessives)
+            return None if found is None else _TextWords(*found)
+        matches = list(_WORD.finditer(text))
+        written = [match[0] for match in matches]
+        if has_possessives:
+            written = [_without_possessive(word) for word in written]
+        starts, ends = [match.start() for match in matches], [match.end() for match in matches]
+        folded = [word.casefold() for word in written]
+        places = [place for place, word in enumerate(folded) if word in self._by_word]
+        return _TextWords(starts, ends, written, folded, places) if places else None
+
     def _match(
-        self, text: str, words: "_TextWords", place: int, expected: Collection[str]
+        self, text: str, words: _TextWords, place: int, expected: Collection[str]
     ) -> _EntityName | None:
         for name in self._by_word[words.folded[place]]:
             end = place + len(name.words)
@@ -159,29 +193,6 @@ class EntityLinker:
             if is_sure or _is_company_here(text, words, place, end):
                 return name
         return None
-
-
-class _TextWords(NamedTuple):
-    """Where the words of a text start and end; as they are written, without a possessive ending, and folded."""
-
-    starts: list[int]
-    ends: list[int]
-    written: list[str]
-    folded: list[str]
-
-
-def _text_words(text: str, known: dict[str, list[_EntityName]]) -> _TextWords | None:
-    """The words of a text; None where compiled code found none that a name begins with."""
-    has_possessives = "'" in text or "’" in text
-    if compiled.linking is not None and text.isascii():
-        found = compiled.linking.words_of(text, known, has_possessives)
-        return None if found is None else _TextWords(*found)
-    matches = list(_WORD.finditer(text))
-    written = [match[0] for match in matches]
-    if has_possessives:
-        written = [_without_possessive(word) for word in written]
-    starts, ends = [match.start() for match in matches], [match.end() for match in matches]
-    return _TextWords(starts, ends, written, [word.casefold() for word in written])
 
 
 @lru_cache(maxsize=4_096)  # symbols that are asked about again and again

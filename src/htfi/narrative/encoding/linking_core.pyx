@@ -1,6 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """Words and signs of tickers in a text in ASCII, as `linking` looks for them."""
 
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp
+
 cdef extern from "Python.h":
     bint PyUnicode_IS_ASCII(object text)
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
@@ -10,6 +14,7 @@ TAG, RIC, LISTED, PAIR = 1, 2, 4, 8  # kinds of tickers
 
 cdef enum:
     MAX_CHARS = 4096
+    MAX_WORDS = 2049
 
 
 cdef inline bint is_upper(unsigned char c) noexcept:
@@ -51,40 +56,133 @@ def possible_tickers(str text):
     return found
 
 
-def words_of(str text, dict known, bint has_possessives):
-    """Of a text's words where they start and end, themselves without a possessive ending, and folded; None where no
-    folded word is `known`.
-    """
-    cdef Py_ssize_t length = 0, i, start
-    cdef const char *at
-    cdef char lowered[MAX_CHARS]
-    cdef unsigned char c
-    cdef list starts = [], ends = [], words = [], folded = []
-    cdef bint is_named = False
-    at = PyUnicode_AsUTF8AndSize(text, &length)
+cdef struct Word:
+    Py_ssize_t start
+    Py_ssize_t end
+    Py_ssize_t length  # without a possessive ending
+
+cdef struct Slot:
+    const char *first  # word of names; NULL where the slot is free
+    Py_ssize_t length
+    Py_ssize_t number
+
+
+cdef inline uint64_t hash_of(const char *word, Py_ssize_t length) noexcept:
+    cdef uint64_t key = 14695981039346656037ULL
+    cdef Py_ssize_t i
     for i in range(length):
-        c = <unsigned char>at[i]
-        lowered[i] = <char>(c + 32 if is_upper(c) else c)
-    i = 0
+        key = (key ^ <unsigned char>word[i]) * 1099511628211ULL
+    return key ^ (key >> 32)
+
+
+cdef class NamedPlaces:
+    """The words of all names of a linker, by the first of them."""
+
+    cdef list first_words, names
+    cdef Slot *slots
+    cdef uint64_t mask
+
+    def __cinit__(self, dict by_word):
+        """`by_word` has for each first word the names that begin with it, each with its `words`, folded."""
+        cdef uint64_t size = 64, place
+        cdef Slot *slot
+        self.first_words, self.names = list(by_word), [[name.words for name in called] for called in by_word.values()]
+        while size < <uint64_t>(4 * len(by_word)):
+            size *= 2
+        self.slots, self.mask = <Slot *>calloc(size, sizeof(Slot)), size - 1
+        if not self.slots:
+            raise MemoryError
+        for number, word in enumerate(self.first_words):
+            if not word.isascii():  # it stands in no text that is read here
+                continue
+            first = <str>word
+            slot = &self.slots[hash_of(PyUnicode_AsUTF8AndSize(first, NULL), len(first)) & self.mask]
+            while slot.first:
+                slot = slot + 1 if slot < &self.slots[self.mask] else self.slots
+            slot.first, slot.length, slot.number = PyUnicode_AsUTF8AndSize(first, NULL), len(first), number
+
+    def __dealloc__(self):
+        free(self.slots)
+
+    def words_of(self, str text, bint has_possessives):
+        """Of a text's words, in ASCII and at most 4,096 characters, where they start and end, themselves without a
+        possessive ending, folded, and the places at which all words of a name stand; None where none does.
+        """
+        cdef Py_ssize_t length = 0, i
+        cdef const char *given
+        cdef char lowered[MAX_CHARS + 1]
+        cdef Word words[MAX_WORDS]
+        cdef unsigned char c
+        cdef int num, place
+        cdef list places = []
+        given = PyUnicode_AsUTF8AndSize(text, &length)
+        if length > MAX_CHARS:
+            raise ValueError("a text of too many characters")
+        for i in range(length):
+            c = <unsigned char>given[i]
+            lowered[i] = <char>(c + 32 if is_upper(c) else c)
+        num = find_words(given, length, has_possessives, words)
+        for place in range(num):
+            if self.is_named(lowered, words, place, num):
+                places.append(place)
+        if not places:
+            return None
+        return (
+            [words[place].start for place in range(num)],
+            [words[place].end for place in range(num)],
+            [PyUnicode_DecodeASCII(given + words[place].start, words[place].length, NULL) for place in range(num)],
+            [PyUnicode_DecodeASCII(lowered + words[place].start, words[place].length, NULL) for place in range(num)],
+            places,
+        )
+
+    cdef bint is_named(self, const char *lowered, Word *words, int place, int num) except -1:
+        """Whether all words of a name stand from a place on."""
+        cdef const char *first = lowered + words[place].start
+        cdef Py_ssize_t length = words[place].length
+        cdef Slot *slot = &self.slots[hash_of(first, length) & self.mask]
+        cdef tuple name
+        while slot.first:
+            if slot.length == length and memcmp(slot.first, first, length) == 0:
+                for name in <list>self.names[slot.number]:
+                    if follows(name, lowered, words, place, num):
+                        return True
+                return False
+            slot = slot + 1 if slot < &self.slots[self.mask] else self.slots
+        return False
+
+
+cdef bint follows(tuple name, const char *lowered, Word *words, int place, int num) except -1:
+    """Whether the words of a name stand from the place of its first on."""
+    cdef Py_ssize_t length = 0, at
+    cdef const char *word
+    if place + len(name) > num:
+        return False
+    for at in range(1, len(name)):
+        word = PyUnicode_AsUTF8AndSize(name[at], &length)
+        if words[place + at].length != length or memcmp(lowered + words[place + at].start, word, length) != 0:
+            return False
+    return True
+
+
+cdef int find_words(const char *at, Py_ssize_t length, bint has_possessives, Word *words) noexcept:
+    cdef Py_ssize_t i = 0
+    cdef int num = 0
     while i < length:
         if not is_word_char(<unsigned char>at[i]):
             i += 1
             continue
-        start = i
+        words[num].start = i
         while True:
             while i < length and is_word_char(<unsigned char>at[i]):
                 i += 1
-            if at[i] in (38, 46, 42, 39) and i + 1 < length and is_word_char(<unsigned char>at[i + 1]):  # & . * '
+            # & . * '
+            if at[i] in (38, 46, 42, 39) and i + 1 < length and is_word_char(<unsigned char>at[i + 1]):
                 i += 1
                 continue
             break
-        starts.append(start)
-        ends.append(i)
-        length_of = i - start
-        if has_possessives and length_of >= 2 and at[i - 2] == 39 and at[i - 1] == 115:
-            length_of -= 2
-        word = PyUnicode_DecodeASCII(lowered + start, length_of, NULL)
-        is_named = is_named or word in known
-        folded.append(word)
-        words.append(PyUnicode_DecodeASCII(at + start, length_of, NULL))
-    return (starts, ends, words, folded) if is_named else None
+        words[num].end = i
+        words[num].length = i - words[num].start
+        if has_possessives and words[num].length >= 2 and at[i - 2] == 39 and at[i - 1] == 115:
+            words[num].length -= 2
+        num += 1
+    return num

@@ -4,6 +4,8 @@
 `products` leaves them to numpy where no compiler was at hand, or on a processor without AVX2 (`LEVEL` 0).
 """
 
+from libc.string cimport memcpy
+
 cdef extern from "products.h":
     const long WIDTH
     const long MAX_LABELS
@@ -59,24 +61,11 @@ def pool(list states, float[::1] powers, float[:, ::1] out):
     [n, 768]. `powers` become shares.
     """
     cdef const float[:, ::1] of_text
-    cdef long at = 0, text = 0, token, k, num
-    cdef float whole
-    cdef float *mean
+    cdef long at = 0, text = 0, num
     for of_text in states:
         check_states(of_text, at, powers.shape[0])
         num = of_text.shape[0]
-        whole = sum_of(&powers[at], num)
-        mean = &out[text, 0]
-        for k in range(WIDTH):
-            mean[k] = of_text[0, k]
-        for token in range(num):
-            powers[at + token] /= whole
-            if token:
-                for k in range(WIDTH):
-                    mean[k] += of_text[token, k]
-        for k in range(WIDTH):
-            mean[k] /= <float>num
-        mix_tokens(&of_text[0, 0], num, &powers[at], &out[text, WIDTH])
+        pool_states(&of_text[0, 0], num, &powers[at], &out[text, 0])
         at += num
         text += 1
 
@@ -94,7 +83,22 @@ cdef int check_states(const float[:, ::1] of_text, long at, long most) except -1
     return 0
 
 
-cdef float sum_of(const float *numbers, long num) noexcept:
+cdef void pool_states(const float *states, long num, float *powers, float *out) noexcept nogil:
+    """The mean of a text's states, and behind it that by their share of the powers, [768]. Powers become shares."""
+    cdef long token, k
+    cdef float whole = sum_of(powers, num)
+    memcpy(out, states, WIDTH * sizeof(float))
+    for token in range(num):
+        powers[token] /= whole
+        if token:
+            for k in range(WIDTH):
+                out[k] += states[token * WIDTH + k]
+    for k in range(WIDTH):
+        out[k] /= <float>num
+    mix_tokens(states, num, powers, out + WIDTH)
+
+
+cdef float sum_of(const float *numbers, long num) noexcept nogil:
     """As numpy adds up to 128 numbers."""
     cdef float parts[8]
     cdef float total = 0.0

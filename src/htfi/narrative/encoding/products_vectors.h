@@ -39,7 +39,7 @@ FUSED static void weigh_tokens(const float *states, long num_tokens, const float
 }
 
 // The states [T, 384] with the share of each token, into `out` [384].
-FUSED static void mix_tokens(const float *states, long num_tokens, const float *shares, float *out) {
+__attribute__((unused)) FUSED static void mix_tokens(const float *states, long num_tokens, const float *shares, float *out) {
     long whole = num_tokens - num_tokens % 4;
     for (int k = 0; k < WIDTH; k += 16) {
         __m256 low = _mm256_setzero_ps(), high = _mm256_setzero_ps();

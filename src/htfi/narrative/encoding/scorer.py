@@ -15,6 +15,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.news import TRUST_STEPS, NewsScores, ScreenedItem
 from htfi.narrative.answer import CAUSES
 from htfi.narrative.config import MAX_RECENT, RECENT_HALF_LIFE_NS
+from htfi.narrative.encoding import compiled
 from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.text_reading import TextReader, TextReading, points_of
@@ -41,7 +42,7 @@ class NoveltyIndex:
     def __init__(self, size: int, max_recent: int, half_life_ns: int) -> None:
         if not 1 <= size <= 1024:
             raise InvalidInput(f"novelty: points of {size} components; 1 to 1024 can be compared exactly")
-        self._points = np.zeros((max_recent, size), np.float32)
+        self._points = np.zeros((max_recent, size), np.int8)
         self._lengths = np.ones(max_recent)
         self._read_ns = np.zeros(max_recent, np.int64)
         self._symbols: list[tuple[str, ...]] = [()] * max_recent
@@ -49,33 +50,44 @@ class NoveltyIndex:
         self._next = 0
         self._half_life_ns = half_life_ns
         self._step_ns = max(half_life_ns // _STEPS, 1)
+        core = compiled.novelty
+        arrays = (self._points, self._lengths, self._read_ns, _DECAY, self._step_ns)
+        self._compiled = None if core is None else core.HeldPoints(*arrays)
 
     def measure(self, point: NDArray[np.float32], symbols: Iterable[str], at_ns: int) -> int:
         """Novelty in thousandths: 1000 − the largest likeness to an earlier item, decayed by its age; then the item is
         stored.
         """
         of = tuple(sorted(set(symbols))) or (WHOLE_MARKET_SYMBOL,)
-        whole = _as_whole(point)
-        length = float(whole @ whole) ** 0.5 or 1.0
-        places = self._places_of(of)
-        likest = 0
-        if len(places):
-            if 4 * len(places) > len(self._read_ns):
-                products = (self._points @ whole)[places]
-            else:
-                products = self._points[places] @ whole
-            cosines = np.rint(products * (TRUST_STEPS / length) / self._lengths[places]).astype(np.int64)
-            ages = np.maximum(at_ns - self._read_ns[places], 0)
-            steps = np.minimum(ages // self._step_ns, _MAX_STEPS)
-            likest = int((cosines * _DECAY[steps]).max()) // TRUST_STEPS
-        self._add(whole, length, of, at_ns)
+        places = [self._places[symbol] for symbol in of if symbol in self._places]
+        if self._compiled is not None and point.dtype == np.float32 and point.flags.c_contiguous:
+            likest = self._compiled.likest(point, places, at_ns, self._next) // TRUST_STEPS
+        else:
+            whole = _as_whole(point)
+            length = float(whole @ whole) ** 0.5 or 1.0
+            likest = self._likest(whole, length, places, at_ns) // TRUST_STEPS
+            self._hold(whole, length, at_ns)
+        self._follow(of)
         return TRUST_STEPS - min(max(likest, 0), TRUST_STEPS)
+
+    def _likest(
+        self, whole: NDArray[np.float32], length: float, places: Sequence[Sequence[int]], at_ns: int
+    ) -> int:
+        """The largest likeness to the points at these places, decayed by their age, in thousandths of thousandths."""
+        if not places:
+            return 0
+        joined = np.array([place for one in places for place in one], np.int64)
+        products = self._points[joined].astype(np.float32) @ whole
+        cosines = np.rint(products * (TRUST_STEPS / length) / self._lengths[joined]).astype(np.int64)
+        ages = np.maximum(at_ns - self._read_ns[joined], 0)
+        steps = np.minimum(ages // self._step_ns, _MAX_STEPS)
+        return int((cosines * _DECAY[steps]).max())
 
     def state(self) -> dict[str, Any]:
         """Plain values, oldest item first; `restore` continues with the same novelties."""
         size = len(self._read_ns)
         order = [place for turn in range(size) if self._symbols[place := (self._next + turn) % size]]
-        points = base64.b64encode(self._points[order].astype(np.int8).tobytes()).decode()
+        points = base64.b64encode(self._points[order].tobytes()).decode()
         return {
             "points": points,
             "read_ns": self._read_ns[order].tolist(),
@@ -97,23 +109,23 @@ class NoveltyIndex:
         self.__init__(size, len(self._read_ns), self._half_life_ns)
         for point, at_ns, of in zip(points, read_ns, symbols, strict=True):
             whole = point.astype(np.float32)
-            self._add(whole, float(whole @ whole) ** 0.5 or 1.0, of, at_ns)
+            self._hold(whole, float(whole @ whole) ** 0.5 or 1.0, at_ns)
+            self._follow(of)
 
-    def _places_of(self, symbols: tuple[str, ...]) -> NDArray[np.int64]:
-        lists = [self._places[symbol] for symbol in symbols if symbol in self._places]
-        if len(lists) < 2:
-            return np.array(lists[0] if lists else [], np.int64)
-        return np.array(sorted({place for one in lists for place in one}), np.int64)
+    def _hold(self, whole: NDArray[np.float32], length: float, at_ns: int) -> None:
+        """Put an item's point in the place of the oldest."""
+        place = self._next
+        self._points[place], self._lengths[place], self._read_ns[place] = whole, length, at_ns
 
-    def _add(self, whole: NDArray[np.float32], length: float, of: tuple[str, ...], at_ns: int) -> None:
+    def _follow(self, of: tuple[str, ...]) -> None:
+        """Note that the item at the next place is about these symbols, and go on to the place after it."""
         place = self._next
         for symbol in self._symbols[place]:
             left = self._places[symbol]
             left.remove(place)
             if not left:
                 del self._places[symbol]
-        self._points[place], self._lengths[place] = whole, length
-        self._read_ns[place], self._symbols[place] = at_ns, of
+        self._symbols[place] = of
         for symbol in of:
             self._places.setdefault(symbol, []).append(place)
         self._next = (place + 1) % len(self._read_ns)
@@ -123,7 +135,8 @@ def _as_whole(point: NDArray[np.float32]) -> NDArray[np.float32]:
     """A point in whole numbers; what is no number counts as 0."""
     whole = np.rint(point * _SCALE)
     if not np.isfinite(whole).all():
-        whole = np.rint(np.nan_to_num(point) * _SCALE)
+        whole = np.nan_to_num(point, posinf=_MAX_COMPONENT, neginf=-_MAX_COMPONENT)
+        whole = np.rint(whole * _SCALE)
     return np.minimum(np.maximum(whole, -_MAX_COMPONENT), _MAX_COMPONENT).astype(np.float32)
 
 

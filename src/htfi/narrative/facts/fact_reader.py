@@ -96,15 +96,12 @@ class FactReader:
         network: FactNetwork | None,
         linker: EntityLinker,
         headlines: TextReader | None = None,
-        passages: FactNetwork | None = None,
     ) -> None:
         """Without a network, code alone reads, and bodies count for what central banks decided alone.
 
-        `headlines` has read headlines already, for others too, with the same network and names. `passages` reads
-        passages of bodies instead of `network`.
+        `headlines` has read headlines already, for others too, with the same network and names.
         """
         self._network, self._linker, self._headlines = network, linker, headlines
-        self._of_passages = network if passages is None else passages
         self.version = "" if network is None else network.version
         self._headlines_kept, self._passages_kept = _Kept[NewsFacts](), _Kept[PassageFacts]()
 
@@ -200,22 +197,19 @@ class FactReader:
             yield text[one.start : one.end]
 
     def _extract_headlines(self, texts: Sequence[tuple[str, Asked]]) -> Iterable[NewsFacts]:
-        for (text, whom), scores in zip(texts, self._scores(texts, are_passages=False), strict=True):
+        for (text, whom), scores in zip(texts, self._scores(texts), strict=True):
             yield extract_facts(text, scores, self._linker, self.version, whom)
 
     def _extract_passages(self, texts: Sequence[tuple[str, Asked]]) -> Iterable[PassageFacts]:
-        for (text, whom), scores in zip(texts, self._scores(texts, are_passages=True), strict=True):
+        for (text, whom), scores in zip(texts, self._scores(texts), strict=True):
             if scores is not None:
                 yield read_passage(text, scores, self._linker, whom)
 
-    def _scores(
-        self, texts: Sequence[tuple[str, Asked]], *, are_passages: bool
-    ) -> Iterable[FactScores | None]:
+    def _scores(self, texts: Sequence[tuple[str, Asked]]) -> Iterable[FactScores | None]:
         """What the network says of each text, for whom it is asked. Raises: DependencyUnavailable."""
-        network = self._of_passages if are_passages else self._network
-        if network is None or not texts:
+        if self._network is None or not texts:
             return [None] * len(texts)
-        return network.read([text for text, _ in texts])
+        return self._network.read([text for text, _ in texts])
 
 
 def _digest(text: str, asked: Asked) -> bytes:

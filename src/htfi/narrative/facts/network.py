@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -14,10 +15,14 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.files import write_atomically
+from htfi.narrative.encoding import compiled
 from htfi.narrative.encoding.heads import Floats, clip_finite, heads_digest, read_heads_files, softmax
 from htfi.narrative.encoding.products import padded_weights, pooled_states, row_products, token_products
 from htfi.narrative.facts.extraction import FactScores
 from htfi.narrative.facts.record import KINDS, ROLES, Modality, Tense
+
+if TYPE_CHECKING:
+    from htfi.narrative.encoding.heads_core import StateHeads
 
 FORMAT = 1
 METADATA_FILE, WEIGHTS_FILE = "facts.json", "facts.bin"
@@ -74,11 +79,15 @@ class FactHeads:
         """
         if not states:
             return []
-        states = [clip_finite(one) for one in states]
-        ends = list(accumulate(map(len, states), initial=0))
-        places = list(pairwise(ends))
-        of_text = _shares_of_groups(self._text_logits(states).astype(np.float64) / self._warmths)
-        of_token = {name: self._token_shares(name, states) for name in TOKEN_LABELS}
+        found = None if compiled.heads is None else self._compiled.shares([*states])
+        if found is None:
+            states = [clip_finite(one) for one in states]
+            of_text = _shares_of_groups(self._text_logits(states).astype(np.float64) / self._warmths)
+            of_each_token = [self._token_shares(name, states) for name in TOKEN_LABELS]
+        else:
+            of_text, of_each_token = found
+        of_token = dict(zip(TOKEN_LABELS, of_each_token, strict=True))
+        places = list(pairwise(accumulate(map(len, states), initial=0)))
         return [
             FactScores(
                 **{name: row[start:end] for name, (start, end) in _PLACES.items()},
@@ -87,6 +96,20 @@ class FactHeads:
             )
             for row, of_tokens, (first, last) in zip(of_text, spans, places, strict=True)
         ]
+
+    @cached_property
+    def _compiled(self) -> "StateHeads":
+        """What reads all heads in one call."""
+        return compiled.heads.StateHeads(
+            self.attention,
+            [self.weights[name] for name in LABELS],
+            self._biases,
+            self._warmths,
+            [
+                (self._token_weights[name], self.biases[name], self.temperatures.get(name, 1.0))
+                for name in TOKEN_LABELS
+            ],
+        )
 
     def _text_logits(self, states: Sequence[Floats]) -> Floats:
         """Of the heads of the text, [n, labels], from the mean of its states beside their mean by attention."""

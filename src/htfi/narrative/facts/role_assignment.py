@@ -84,14 +84,15 @@ def assigned_roles(
         known = evidence[places[0]]
         for place in places[1:]:
             known = known + evidence[place]
-        known = known / len(places)
+        if len(places) > 1:
+            known = known / len(places)
         if number in gains:
             role, gain = gains[number]
             if role is PartyRole.PLAINTIFF and not any(names[place].symbols for place in places):
                 surer = known[_PLACES[PartyRole.REGULATOR]] - known[_PLACES[PartyRole.PLAINTIFF]]
                 role = PartyRole.REGULATOR if surer > _REGULATOR_LEAD else role  # an authority sues as such
             known[_PLACES[role]] += gain
-        for place in places:
+        for place in places if len(places) > 1 else ():
             evidence[place] = known
     likeliest: list[int] = evidence.argmax(axis=1).tolist()
     powers = np.exp(evidence - np.maximum.reduce(evidence, axis=1, keepdims=True))

@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple, Protocol
 
-from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Regime
+from htfi.domain.decision import FeatureDriver, KnownEvents, NewsTilt, NewsView, Regime
 from htfi.domain.errors import InvalidInput
 
 SLOT = re.compile(r"\{(\w+)\}")
@@ -40,6 +40,11 @@ class Phrasing(Protocol):
 
     @property
     def sentences(self) -> Sentences: ...
+
+    @property
+    def states_known(self) -> bool:
+        """Whether it has sentences on what is known of the next bar."""
+        ...
 
     def bar(self, interval: str) -> str:
         """What a bar of this interval is called after 'the next'."""
@@ -87,6 +92,10 @@ class Phrasing(Protocol):
 
     def prepared(self, view: NewsView) -> str:
         """The announcement and the outcome that a view was prepared for."""
+        ...
+
+    def known_slots(self, known: KnownEvents, interval: str) -> dict[str, str]:
+        """What is known of the next bar, and by how much its band is wider; empty where it is not said."""
         ...
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from math import exp, expm1, floor, log10
 
-from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Regime
+from htfi.domain.decision import FeatureDriver, KnownEvents, NewsTilt, NewsView, Regime
 from htfi.narrative.rationale.phrasing import SLOT, load_sentences
 from htfi.narrative.rationale.units import reader_name
 from htfi.narrative.text import clean, quote
@@ -59,6 +59,7 @@ class PhrasingV4:
 
     version = "templates/4"
     sentences = load_sentences("templates_4.toml")
+    states_known = False
 
     def bar(self, interval: str) -> str:
         clock, found, size = interval.partition(":")
@@ -145,6 +146,10 @@ class PhrasingV4:
 
     def prepared(self, view: NewsView) -> str:
         return clean(view.prepared, _MAX_WORDS_CHARS)
+
+    def known_slots(self, known: KnownEvents, interval: str) -> dict[str, str]:
+        del known, interval
+        return {}
 
 
 @lru_cache(maxsize=4096)

@@ -6,7 +6,7 @@ Once a ledger names this version, a sentence or a figure is changed by a new ver
 from collections.abc import Mapping, Sequence
 from math import exp
 
-from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Regime
+from htfi.domain.decision import FeatureDriver, KnownEvents, NewsTilt, NewsView, Regime
 from htfi.narrative.rationale.phrasing import SLOT, load_sentences
 from htfi.narrative.rationale.units import (
     bar_name,
@@ -42,6 +42,7 @@ class PhrasingV5:
 
     version = "templates/5"
     sentences = load_sentences("templates_5.toml")
+    states_known = False
 
     def bar(self, interval: str) -> str:
         return bar_name(interval)
@@ -127,3 +128,7 @@ class PhrasingV5:
 
     def prepared(self, view: NewsView) -> str:
         return clean(view.prepared, _MAX_WORDS_CHARS)
+
+    def known_slots(self, known: KnownEvents, interval: str) -> dict[str, str]:
+        del known, interval
+        return {}

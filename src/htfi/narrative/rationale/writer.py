@@ -8,13 +8,22 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from math import nan
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from htfi.domain.decision import BAND_LEVELS, FeatureDriver, NewsTilt, NewsView, Rationale, Regime, series_id
+from htfi.domain.decision import (
+    BAND_LEVELS,
+    FeatureDriver,
+    KnownEvents,
+    NewsTilt,
+    NewsView,
+    Rationale,
+    Regime,
+    series_id,
+)
 from htfi.domain.events import News
 from htfi.domain.plan import FidelityPlan, LadderInputs, PlanReason, Rung
 from htfi.narrative.merging import find_contradictions
-from htfi.narrative.rationale.choice import MAX_EQUAL_SPREAD, choose_opening, first_sentences
+from htfi.narrative.rationale.choice import MAX_EQUAL_SPREAD, choose_opening, first_sentences, with_known
 from htfi.narrative.rationale.phrasing import Phrasing, slots_in
 from htfi.narrative.rationale.versions import CURRENT
 from htfi.narrative.text import clean, quote
@@ -29,6 +38,7 @@ SLOT_ORDER = (
     *(name for pair in HEADLINE_SLOTS for name in pair),
     "reader", "volatility", "confidence", "consistency", "direction", "size", "words", "settled", "tokens",
     "tilt_weight", "median_move", "band_change", "divergence", "prepared", "waiting", "time_left", "reader_rung",
+    "next_bar", "known_factor",
 )  # fmt: skip
 _HEADLINES = ("", "one_headline", "two_headlines", "three_headlines")
 
@@ -52,6 +62,7 @@ def state_rationale(
     consulting: bool = False,
     suspected: bool = False,
     plan: FidelityPlan | None = None,
+    known: KnownEvents | UnsetType = UNSET,
     phrasing: Phrasing = CURRENT,
 ) -> Rationale:
     """What one paragraph on one forecast says, from plain values: its sentences in `phrasing`, its drivers and cited
@@ -63,8 +74,9 @@ def state_rationale(
     expected. `is_led`: one expert leads (`is_led_by_one`), None without experts. `headlines` are cleaned, newest first;
     `view` is what a reader made of them, and `tilt` what that changed in the forecast. A deeper reading follows because
     numbers and news disagree (`deepening`) or because of what the news is worth (`consulting`); `suspected` marks
-    suspected manipulation; `plan` shows whether load lowered the rung. At most three drivers and three headlines are
-    stated; without a driver, `has_usual` says that there was something usual to compare with.
+    suspected manipulation; `plan` shows whether load lowered the rung; `known` is what was known of the next bar. At
+    most three drivers and three headlines are stated; without a driver, `has_usual` says that there was something usual
+    to compare with.
     """
     slots: dict[str, str] = {}
     unit = phrasing.unit(width)
@@ -74,6 +86,8 @@ def state_rationale(
         nan if value is None else value for value in (previous_width, last_return, last_sigmas)
     )
     opening = choose_opening(width, before, moved, sigmas, regime is Regime.SHOCK)
+    if known is not UNSET and phrasing.states_known:
+        opening = with_known(opening, known.factor)
     stated = drivers[:3]
     num_drivers = len(stated) if stated or has_usual else -1
     template = first_sentences(opening, num_drivers, is_led)
@@ -122,6 +136,7 @@ def slots_that_follow(
     view: NewsView | None,
     tilt: NewsTilt | None,
     plan: FidelityPlan | None,
+    known: KnownEvents | UnsetType,
     phrasing: Phrasing,
 ) -> dict[str, str]:
     """The slots of a stated rationale that follow from plain values; of itself its sentences and drivers count, and
@@ -155,6 +170,8 @@ def slots_that_follow(
         slots["prepared"] = phrasing.prepared(view)
     if plan is not None and "waiting" in wanted and plan.inputs is not UNSET:
         slots |= load_slots(plan.rung, plan.inputs)
+    if known is not UNSET and "next_bar" in wanted:
+        slots |= phrasing.known_slots(known, interval)
     return slots
 
 

@@ -26,7 +26,8 @@ from htfi.narrative.config import RoutingConfig, SuspicionConfig
 from htfi.narrative.influence import bound_view, limit_problems, recorded_limits
 from htfi.narrative.merging import find_contradictions, remerge, unmerged
 from htfi.narrative.rationale.amendment import PREPARED, PROVISIONAL_PARTS, differs_only_in_news, has_part
-from htfi.narrative.rationale.phrasing import fill
+from htfi.narrative.rationale.choice import KNOWN_PARTS
+from htfi.narrative.rationale.phrasing import Phrasing, fill
 from htfi.narrative.rationale.versions import MODEL_KEY, phrasing_of
 from htfi.narrative.rationale.writer import load_slots
 from htfi.narrative.routing import routing_problems
@@ -307,7 +308,7 @@ def _rationale_problems(decision: Decision) -> list[str]:
         decision.news_context is not None and bool(decision.news_context.suspicion)
     ):
         problems.append("the rationale states wrongly whether manipulation is suspected")
-    problems += _load_problems(decision)
+    problems += _load_problems(decision) + _known_problems(decision, phrasing)
     then = decision.plan.rung_after_release
     consulting = is_high_value(decision.plan)
     if has_part(rationale, "consulting") != consulting:
@@ -329,6 +330,19 @@ def _rationale_problems(decision: Decision) -> list[str]:
     if has_part(rationale, *PROVISIONAL_PARTS) != (view is not None and view.provisional):
         problems.append("the rationale states wrongly whether the reading is provisional")
     return problems
+
+
+def _known_problems(decision: Decision, phrasing: Phrasing) -> list[str]:
+    """What the rationale says of the next bar against what the record states of it."""
+    if not phrasing.states_known:
+        return []
+    rationale, known = decision.rationale, decision.known_events
+    if has_part(rationale, *KNOWN_PARTS) != (known is not UNSET):
+        return ["the rationale states wrongly whether something was known of the next bar"]
+    stated = phrasing.known_slots(known, decision.interval) if known is not UNSET else {}
+    if any(rationale.slots.get(slot) != words for slot, words in stated.items()):
+        return ["the rationale misstates what was known of the next bar"]
+    return []
 
 
 def _load_problems(decision: Decision) -> list[str]:

@@ -16,8 +16,9 @@
 Texts of fewer than `plain.MIN_TEXT_CHARS` characters are always spelled. docs/record.md says it for other languages.
 """
 
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import cache, cached_property, partial
+from typing import Any
 
 import msgspec
 
@@ -25,19 +26,34 @@ from htfi.pipeline.record.packing import Pack, compile_packer, compile_struct_pa
 from htfi.pipeline.record.unpacking import Unpack, compile_struct_unpacker, compile_unpacker
 
 
-class Packer(NamedTuple):
-    """How values of one type are packed and unpacked; texts go through those of their entry."""
+class Packer:
+    """How values of one type are packed and unpacked; texts go through those of their entry.
 
-    pack: Pack
-    unpack: Unpack
+    Either is made at its first use: those of a decision take 30 ms, and a new run unpacks nothing.
+    """
+
+    def __init__(self, make_pack: Callable[[], Pack], make_unpack: Callable[[], Unpack]) -> None:
+        self._make_pack, self._make_unpack = make_pack, make_unpack
+
+    @cached_property
+    def pack(self) -> Pack:
+        """Raises: TypeError for a type that records do not hold."""
+        return self._make_pack()
+
+    @cached_property
+    def unpack(self) -> Unpack:
+        """Raises: TypeError for a type that records do not hold."""
+        return self._make_unpack()
 
 
 @cache
 def packer_of(kind: Any) -> Packer:
-    """The packer of a type. Raises: TypeError for a type that records do not hold."""
+    """The packer of a type."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return struct_packer(kind)
-    return Packer(compile_packer(kind, _pack_struct), compile_unpacker(kind, _unpack_struct))
+    return Packer(
+        partial(compile_packer, kind, _pack_struct), partial(compile_unpacker, kind, _unpack_struct)
+    )
 
 
 def _pack_struct(kind: type[msgspec.Struct]) -> Pack:
@@ -52,10 +68,9 @@ def struct_packer(kind: type[msgspec.Struct], without: frozenset[str] = frozense
     """The packer of a struct; fields in `without` are neither packed nor given to the struct that is unpacked, which is
     then a dict of the others.
     """
-    names = _names(kind, without)
     return Packer(
-        compile_struct_packer(kind, names, _pack_struct),
-        compile_struct_unpacker(kind, names, _unpack_struct, is_whole=not without),
+        lambda: compile_struct_packer(kind, _names(kind, without), _pack_struct),
+        lambda: compile_struct_unpacker(kind, _names(kind, without), _unpack_struct, is_whole=not without),
     )
 
 

@@ -20,7 +20,7 @@ from htfi.domain.decision import (
 )
 from htfi.domain.governance import GovernanceFacts
 from htfi.market.regime import LEVELS
-from htfi.narrative.rationale.choice import OPENINGS, first_sentences
+from htfi.narrative.rationale.choice import NUM_CHOICES, first_sentences
 from htfi.narrative.rationale.drivers import MAX_DRIVERS
 from htfi.narrative.rationale.phrasing import Phrasing
 from htfi.narrative.rationale.versions import phrasing_of
@@ -251,9 +251,9 @@ def _array_head(num: int) -> bytes:
 def _templates(phrasing: Phrasing) -> list[bytes]:
     """The places of the sentences of each `template_number`."""
     found: dict[int, bytes] = {}
-    for opening in range(len(OPENINGS)):
+    for choice in range(NUM_CHOICES):
         for num_drivers in range(-1, MAX_DRIVERS + 1):
             for is_led in (False, True):
-                places = template_places(first_sentences(opening, num_drivers, is_led), phrasing)
-                found[template_number(opening, num_drivers, is_led)] = ENCODER.encode(list(places or ()))
+                places = template_places(first_sentences(choice, num_drivers, is_led), phrasing)
+                found[template_number(choice, num_drivers, is_led)] = ENCODER.encode(list(places or ()))
     return [found[number] for number in range(len(found))]

@@ -8,7 +8,7 @@ cdef int _MAX_DRIVERS, _MAX_FLOAT_BYTES, _MAX_HEAD_BYTES, _IS_LITTLE, _NIL, _FLO
 cdef double[::1] _number
 cdef unsigned char[::1] _octets
 
-cpdef Py_ssize_t template_number(Py_ssize_t opening, Py_ssize_t num_drivers, bint is_led) except -1
+cpdef Py_ssize_t template_number(Py_ssize_t choice, Py_ssize_t num_drivers, bint is_led) except -1
 
 @cython.locals(writer=_RowWriter, row=Py_ssize_t)
 cpdef list encode_rows(object parts, object columns)
@@ -20,7 +20,7 @@ cdef class _RowWriter:
     cdef dict known
     cdef bytearray packed
     cdef double quarantine_share
-    cdef const signed char[::1] levels, num_drivers, openings
+    cdef const signed char[::1] levels, num_drivers, choices
     cdef const unsigned char[::1] are_led
     cdef const double[::1] features, quote_mid, usual, quantiles, weights, calibration
     cdef const long long[::1] quote_age_ns, found, ticks

@@ -71,7 +71,7 @@ class RowColumns(NamedTuple):
     Shapes: features [n, F], NaN where undefined, flat; found and usual [n, 3] as `FeatureBaseline.find_drivers` gives
     them, flat; ticks and quantiles [n, K·H, Q] and [n, H, Q], weights [n, K·H, Z], calibration [n, H], all flat; the
     rest [n]. `quote_age_ns` is −1 and `quote_mid` NaN where there is none. `previous_widths` are the words of the
-    slot, empty where the sentences have none; `openings` and `are_led` what `choice.first_sentences` goes by.
+    slot, empty where the sentences have none; `choices` and `are_led` what `choice.first_sentences` goes by.
     """
 
     bars: Sequence[Bar]
@@ -83,7 +83,7 @@ class RowColumns(NamedTuple):
     num_drivers: Numbers
     found: Numbers
     usual: Numbers
-    openings: Numbers
+    choices: Numbers
     are_led: Numbers
     previous_widths: Sequence[str]
     ticks: Numbers
@@ -96,9 +96,9 @@ class RowColumns(NamedTuple):
     num_zones: int
 
 
-def template_number(opening: int, num_drivers: int, is_led: bool) -> int:
+def template_number(choice: int, num_drivers: int, is_led: bool) -> int:
     """The number of the sentences that `choice.first_sentences` names."""
-    return (opening * (_MAX_DRIVERS + 2) + num_drivers + 1) * 2 + is_led
+    return (choice * (_MAX_DRIVERS + 2) + num_drivers + 1) * 2 + is_led
 
 
 def encode_rows(parts: EntryParts, columns: RowColumns) -> list[bytes | None]:
@@ -118,7 +118,7 @@ class _RowWriter:
         self.levels, self.features = memoryview(columns.levels), memoryview(columns.features)
         self.quote_age_ns, self.quote_mid = memoryview(columns.quote_age_ns), memoryview(columns.quote_mid)
         self.num_drivers, self.found = memoryview(columns.num_drivers), memoryview(columns.found)
-        self.usual, self.openings = memoryview(columns.usual), memoryview(columns.openings)
+        self.usual, self.choices = memoryview(columns.usual), memoryview(columns.choices)
         self.are_led = memoryview(columns.are_led)
         self.ticks, self.quantiles = memoryview(columns.ticks), memoryview(columns.quantiles)
         self.weights, self.calibration = memoryview(columns.weights), memoryview(columns.calibration)
@@ -230,7 +230,7 @@ class _RowWriter:
     def _put_rationale(self, row: int, width: str) -> None:
         num = self.num_drivers[row]
         self._put_array(4 if width else 2 if num > 0 else 1)
-        self._put(self.parts.templates[template_number(self.openings[row], num, self.are_led[row] != 0)])
+        self._put(self.parts.templates[template_number(self.choices[row], num, self.are_led[row] != 0)])
         if num > 0:
             self._put_array(num)
             for place in range(row * _MAX_DRIVERS, row * _MAX_DRIVERS + num):

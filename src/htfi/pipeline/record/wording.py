@@ -120,6 +120,7 @@ def _following(decision: Decision, rationale: Rationale, phrasing: Phrasing) -> 
         view=decision.view,
         tilt=decision.forecast.tilt,
         plan=decision.plan,
+        known=decision.known_events,
         phrasing=phrasing,
     )
     return slots | _headlines(decision, rationale.cited, phrasing) if rationale.cited else slots

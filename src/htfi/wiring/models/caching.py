@@ -9,6 +9,8 @@ from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+import numpy as np
+
 from htfi import __version__
 from htfi.adapters.onnx.session import Precision
 from htfi.decoding.config import DecodingConfig
@@ -167,7 +169,7 @@ def code_digest() -> str:
 @lru_cache(maxsize=1)
 def machine_digest() -> str:
     """What the last bits of a sum depend on, as a digest (hex): the processor's kind and the engine's version."""
-    found = [platform.machine(), metadata.version("onnxruntime"), metadata.version("numpy")]
+    found = [platform.machine(), metadata.version("onnxruntime"), np.__version__]
     identifying = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU implementer", "CPU part")
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()

@@ -22,6 +22,7 @@ from htfi.decoding.sessions import KVSessions
 from htfi.decoding.strategies.outcomes.drafter import OutcomeDrafter
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import HtfiError
+from htfi.wiring.cores import usable_cores
 from htfi.wiring.models.loading import LoadableModel, open_model
 
 
@@ -75,12 +76,6 @@ def core_for_draft(ours: list[int], num_cores: int) -> int:
         return ours[-1]
     others = [core for core in range(num_cores) if core not in ours]
     return others[-1] if others else -1
-
-
-def usable_cores() -> list[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
 
 
 def main() -> None:

@@ -27,11 +27,12 @@ from htfi.domain.files import write_atomically
 from htfi.narrative.config import MAX_TOKENS
 from htfi.narrative.facts.network import LABELS, TOKEN_LABELS, FactHeads
 from htfi_train.facts.lines import SIDES, FactLine, NamePool, PartySpan
+from htfi_train.facts.targets import IGNORED, FactTargets, fact_targets
 from htfi_train.torch.bert import BertEncoder
 from htfi_train.torch.epochs import Continued, draw_average, resume_epoch, save_epoch
+from htfi_train.torch.temperatures import likeliest_temperature
 
 CHECKPOINT = "facts-checkpoint.pt"
-_IGNORED = -100
 _SMOOTHING = 0.05
 _NO_PARTY_WEIGHT = 0.35  # of tokens of no party, which are most
 _KIND_POWER = 0.35  # rare kinds count more, by this power of how rare
@@ -40,7 +41,6 @@ TASK_WEIGHTS: Mapping[str, float] = {
     "tone": 1.0, "axis": 0.5, "event": 0.5, "modality": 0.3, "tense": 0.3, "roles": 1.5, "effects": 0.8,
 }  # fmt: skip
 _TONE_LINES_WEIGHT = 0.4  # of lines of which the tone alone is known
-_TEMPERATURES = np.geomspace(0.5, 4.0, 43)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,10 @@ class FactTrainingConfig:
 
 @dataclass(frozen=True, slots=True)
 class _Example:
-    """Ids of a text, its targets by head, and by token: role and effect, `_IGNORED` where unknown."""
+    """Ids of a text, and what heads should say of it."""
 
     ids: list[int]
-    targets: Mapping[str, int]
-    roles: list[int]
-    effects: list[int]
+    targets: FactTargets
 
 
 class FactNet(nn.Module):
@@ -185,7 +183,7 @@ class FactTrainer:
         """The share of held-out lines, or of their tokens, that each head has right."""
         right: dict[str, list[bool]] = {}
         for name, logits, targets in self._held_logits():
-            known = targets != _IGNORED
+            known = targets != IGNORED
             if name == "roles":
                 known &= targets != len(TOKEN_LABELS["roles"]) - 1
             right.setdefault(name, []).extend(map(bool, (logits.argmax(-1) == targets)[known]))
@@ -246,21 +244,21 @@ class FactTrainer:
                 first = _mean(self._first(ids, mask), mask)
             loss = self._config.hold_points * (1.0 - nn.functional.cosine_similarity(mean, first)).mean()
         for name in LABELS:
-            targets = torch.tensor([one.targets.get(name, _IGNORED) for one in batch])
-            if bool((targets != _IGNORED).any()):
+            targets = torch.tensor([one.targets.of_text.get(name, IGNORED) for one in batch])
+            if bool((targets != IGNORED).any()):
                 weight = self._kind_weights if name == "event" else None
                 loss = loss + TASK_WEIGHTS[name] * nn.functional.cross_entropy(
-                    logits[name], targets, weight=weight, label_smoothing=_SMOOTHING, ignore_index=_IGNORED
+                    logits[name], targets, weight=weight, label_smoothing=_SMOOTHING, ignore_index=IGNORED
                 )
         for name, rows in (
-            ("roles", [one.roles for one in batch]),
-            ("effects", [one.effects for one in batch]),
+            ("roles", [one.targets.roles for one in batch]),
+            ("effects", [one.targets.effects for one in batch]),
         ):
-            targets = _padded(rows, _IGNORED).flatten()
-            if bool((targets != _IGNORED).any()):
+            targets = _padded(rows, IGNORED).flatten()
+            if bool((targets != IGNORED).any()):
                 weight = self._role_weights if name == "roles" else None
                 loss = loss + TASK_WEIGHTS[name] * nn.functional.cross_entropy(
-                    logits[name].flatten(0, 1), targets, weight=weight, ignore_index=_IGNORED
+                    logits[name].flatten(0, 1), targets, weight=weight, ignore_index=IGNORED
                 )
         return loss
 
@@ -268,26 +266,12 @@ class FactTrainer:
 
     def _example(self, line: FactLine, text: str, spans: Sequence[PartySpan]) -> _Example:
         ids, places = self._encoded(text)
-        roles, effects = [len(TOKEN_LABELS["roles"]) - 1] * len(ids), [_IGNORED] * len(ids)
-        for token, (start, end) in enumerate(places):
-            if start == end:
-                roles[token] = _IGNORED
-            for span in spans:
-                if start < span.end and end > span.start:
-                    roles[token] = TOKEN_LABELS["roles"].index(span.role)
-                    effects[token] = SIDES.index(span.side)
-        targets = {
-            "event": self._kind(line),
-            "tone": SIDES.index(line.tone),
-            "axis": SIDES.index(line.axis),
-            "modality": LABELS["modality"].index(line.modality),
-            "tense": LABELS["tense"].index(line.tense),
-        }
-        return _Example(ids, targets, roles, effects)
+        return _Example(ids, fact_targets(line, spans, places))
 
     def _tone_example(self, text: str, tone: str) -> _Example:
         ids, _ = self._encoded(text)
-        return _Example(ids, {"tone": SIDES.index(tone)}, [_IGNORED] * len(ids), [_IGNORED] * len(ids))
+        unknown = [IGNORED] * len(ids)
+        return _Example(ids, FactTargets({"tone": SIDES.index(tone)}, unknown, unknown))
 
     def _encoded(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         first, last = self._tokenizer.special("[CLS]"), self._tokenizer.special("[SEP]")
@@ -315,12 +299,13 @@ class FactTrainer:
                 ids = _padded([one.ids for one in batch], 0)
                 logits, _ = self.averaged(ids, ids != 0)
                 found += [
-                    (name, logits[name], torch.tensor([one.targets[name] for one in batch]))
+                    (name, logits[name], torch.tensor([one.targets.of_text[name] for one in batch]))
                     for name in LABELS
                 ]
-                rows = {"roles": [one.roles for one in batch], "effects": [one.effects for one in batch]}
+                wanted = [one.targets for one in batch]
+                rows = {"roles": [one.roles for one in wanted], "effects": [one.effects for one in wanted]}
                 found += [
-                    (name, logits[name].flatten(0, 1), _padded(of_tokens, _IGNORED).flatten())
+                    (name, logits[name].flatten(0, 1), _padded(of_tokens, IGNORED).flatten())
                     for name, of_tokens in rows.items()
                 ]
         return found
@@ -329,15 +314,12 @@ class FactTrainer:
         """The temperature of each head under which the held-out lines are likeliest."""
         by_head: dict[str, list[tuple[Tensor, Tensor]]] = {}
         for name, logits, targets in self._held_logits():
-            known = targets != _IGNORED
+            known = targets != IGNORED
             by_head.setdefault(name, []).append((logits[known], targets[known]))
         found: dict[str, float] = {}
         for name, parts in by_head.items():
             logits, targets = (torch.cat(part) for part in zip(*parts, strict=True))
-            losses = [
-                float(nn.functional.cross_entropy(logits / float(one), targets)) for one in _TEMPERATURES
-            ]
-            found[name] = round(float(_TEMPERATURES[int(np.argmin(losses))]), 3)
+            found[name] = likeliest_temperature(logits, targets)
         return found
 
     # --- checkpoint

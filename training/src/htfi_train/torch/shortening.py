@@ -1,9 +1,9 @@
-"""Trains an encoder of few layers to give the states of a longer one, so that the heads of the longer one read both.
+"""Trains an encoder of few layers, with heads of facts, to say what a longer one with its heads says.
 
-The short encoder begins as some layers of the long one, whose words and places it keeps as they are. It learns the
-states that the long one gives as it ships, in int8, and what the heads of facts say of them. Products are computed in
-bfloat16, weights are kept and averaged in float32. Texts, names and their order come from one seed; a run continues
-from its checkpoint.
+The short encoder begins as some layers of the long one, whose words and places it keeps as they are, and the heads as
+those of the long one. It learns the states that the long one gives in int8, and both learn what the heads of facts say
+of them. Products are computed in bfloat16, weights are kept and averaged in float32. Texts, names and their order come
+from one seed; a run continues from its checkpoint.
 """
 
 import copy
@@ -30,19 +30,25 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.files import write_atomically
 from htfi.narrative.facts.network import LABELS, TOKEN_LABELS, FactHeads
 from htfi.wiring.sentence_encoder import SentenceEncoder
-from htfi_train.facts.lines import NamePool, read_lines
+from htfi_train.facts.lines import FactLine, NamePool, read_lines, with_names
 from htfi_train.facts.passages import passages_of
+from htfi_train.facts.targets import IGNORED, fact_targets
 from htfi_train.simulation.head_training import SEED, read_corpora
 from htfi_train.simulation.labelled_lines import draw_lines
 from htfi_train.torch.bert import BertEncoder
 from htfi_train.torch.epochs import Continued, draw_average, resume_epoch, save_epoch
+from htfi_train.torch.temperatures import likeliest_temperature
 
 CHECKPOINT = "short-checkpoint.pt"
-_HEADS_WEIGHT = 0.15  # of what heads say, beside the states; a text has five heads, a token two
+_HEADS_WEIGHT = 0.15  # of what heads say, beside the states; a text has five heads
+_TOKEN_HEADS_WEIGHT = 0.3  # the same of the two heads of a token
+_NO_PARTY_WEIGHT = 0.2  # of a token that is surely of no party, which most are, beside one that surely is
+_HEADS_RATE = 0.5  # of the heads' learning, over that of the layers
 _WARM_UP = 0.04  # of the steps
 _MIN_RATE = 0.01  # of the rate, at the last step
 _SAID_EVERY = 100
 _LINES_PER_TEMPLATE = 2
+_NAME_SHARE = 0.7  # of names that are replaced in headlines
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +124,27 @@ class StateGap:
 
 
 class _Heads(nn.Module):
-    """The heads of facts, which do not learn: logits by head, as `FactHeads` reads them."""
+    """The heads of facts: logits by head, as `FactHeads` reads them."""
 
-    def __init__(self, heads: FactHeads) -> None:
+    def __init__(self, heads: FactHeads, *, learn: bool) -> None:
         super().__init__()
-        self._attention = torch.as_tensor(np.array(heads.attention))
-        self._weights = {name: torch.as_tensor(np.array(value)) for name, value in heads.weights.items()}
-        self._biases = {name: torch.as_tensor(np.array(value)) for name, value in heads.biases.items()}
+
+        def held(value: NDArray[np.float32]) -> nn.Parameter:
+            return nn.Parameter(torch.as_tensor(np.array(value)), requires_grad=learn)
+
+        self._attention = held(heads.attention)
+        self._weights = nn.ParameterDict({name: held(value) for name, value in heads.weights.items()})
+        self._biases = nn.ParameterDict({name: held(value) for name, value in heads.biases.items()})
+
+    def written(self, of: FactHeads) -> FactHeads:
+        """As they ship; what does not learn is that `of` the heads that they began as."""
+        return replace(
+            of,
+            encoder="",
+            attention=self._attention.detach().numpy(),
+            weights={name: value.detach().numpy() for name, value in self._weights.items()},
+            biases={name: value.detach().numpy() for name, value in self._biases.items()},
+        )
 
     def forward(self, states: Tensor, mask: Tensor) -> dict[str, Tensor]:
         """Of states [B, T, H]: [B, labels] of texts, [tokens, labels] of tokens."""
@@ -141,6 +161,7 @@ class EncoderShortener:
     def __init__(
         self,
         long: SentenceEncoder,
+        long_heads: FactHeads,
         shape: Architecture,
         weights: Mapping[str, NDArray[np.float32]],
         heads: FactHeads,
@@ -148,7 +169,7 @@ class EncoderShortener:
         out: Path,
         say: Callable[[str], None],
     ) -> None:
-        """`shape` and `weights` are those that the short encoder begins with."""
+        """`shape`, `weights` and `heads` are those that the short encoder begins with."""
         torch.set_num_threads(config.threads)
         torch.manual_seed(config.seed)  # pyright: ignore[reportUnknownMemberType]
         self._long, self._config, self._out, self._say = long, config, out, say
@@ -157,8 +178,9 @@ class EncoderShortener:
             value.copy_(torch.as_tensor(weights[stored]))
         for part in (self.net.words, self.net.places, self.net.types, self.net.norm):
             part.requires_grad_(False)
-        self._heads = _Heads(heads)
-        self.averaged = copy.deepcopy(self.net)
+        self._long_heads, self._given_heads = _Heads(long_heads, learn=False), heads
+        self.heads = _Heads(heads, learn=True)
+        self.averaged, self.averaged_heads = copy.deepcopy(self.net), copy.deepcopy(self.heads)
 
     def train(self, texts_of: Callable[[int], Sequence[str]], held: Sequence[str]) -> None:
         """Every epoch that is left, each saved when it ends. `texts_of` gives the texts of an epoch, as many in each;
@@ -167,8 +189,11 @@ class EncoderShortener:
         config = self._config
         steps_each = math.ceil(len(texts_of(0)) / config.batch)
         total = steps_each * config.epochs
-        learning = [one for one in self.net.parameters() if one.requires_grad]
-        optimizer = torch.optim.AdamW(learning, lr=config.rate, weight_decay=0.01, betas=(0.9, 0.98))
+        learning = [
+            {"params": [one for one in self.net.parameters() if one.requires_grad], "lr": config.rate},
+            {"params": list(self.heads.parameters()), "lr": _HEADS_RATE * config.rate},
+        ]
+        optimizer = torch.optim.AdamW(learning, weight_decay=0.01, betas=(0.9, 0.98))
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer,
             lambda step: min(1.0, (step + 1) / (_WARM_UP * total)) * max(_MIN_RATE, 1.0 - step / total),
@@ -190,6 +215,48 @@ class EncoderShortener:
         """The averaged weights, by the names of a model folder."""
         return {name: value.detach().numpy() for name, value in self.averaged.stored().items()}
 
+    def fact_heads(self, held: Sequence[FactLine]) -> FactHeads:
+        """The averaged heads, with the temperature of each under which these lines are likeliest, and what share of
+        them it has right.
+        """
+        heads = self.averaged_heads.written(self._given_heads)
+        asked = self._asked(held)
+        warmths = {name: likeliest_temperature(*of_head) for name, of_head in asked.items()}
+        right: dict[str, float] = {}
+        for name, (logits, targets) in asked.items():
+            is_told = (
+                targets != len(TOKEN_LABELS["roles"]) - 1 if name == "roles" else torch.ones_like(targets) > 0
+            )
+            right[f"held_out_{name}"] = round(
+                float((logits.argmax(-1) == targets)[is_told].float().mean()), 3
+            )
+        card = {**heads.card, **right, "layers": len(self._config.layers)}
+        return replace(heads, temperatures=warmths, card=card)
+
+    def _asked(self, lines: Sequence[FactLine]) -> dict[str, tuple[Tensor, Tensor]]:
+        """By head the logits [n, labels] of lines and the places of their labels [n], where these are known."""
+        self.averaged.eval()
+        logits: dict[str, list[Tensor]] = {}
+        targets: dict[str, list[int]] = {}
+        for line in lines:
+            text, spans = with_names(line, lambda name, _: name)
+            ids = torch.tensor([self._long.tokens(text)])
+            places = [(start, end) for start, end in self._long.spans(text).tolist()]
+            known = fact_targets(line, spans, places)
+            with torch.no_grad():
+                of_line = self.averaged_heads(self.averaged(ids, ids != 0), ids != 0)
+            for name, asked in of_line.items():
+                logits.setdefault(name, []).append(asked)
+                of_text = known.of_text.get(name)
+                of_tokens = known.roles if name == "roles" else known.effects
+                targets.setdefault(name, []).extend(of_tokens if of_text is None else [of_text])
+        found: dict[str, tuple[Tensor, Tensor]] = {}
+        for name, parts in logits.items():
+            wanted = torch.tensor(targets[name])
+            is_known = wanted != IGNORED
+            found[name] = torch.cat(parts)[is_known], wanted[is_known]
+        return found
+
     def judge(self, texts: Sequence[str]) -> StateGap:
         """How far the averaged encoder is from the long one on these texts."""
         self.averaged.eval()
@@ -202,7 +269,7 @@ class EncoderShortener:
                 found = self.averaged(ids, mask)
                 gaps.append((float(_gap(found[mask], wanted[mask])), int(mask.sum())))
                 cosines.append(nn.functional.cosine_similarity(_mean(found, mask), _mean(wanted, mask)))
-                asked, told = self._heads(wanted, mask), self._heads(found, mask)
+                asked, told = self._long_heads(wanted, mask), self.averaged_heads(found, mask)
                 for name, logits in asked.items():
                     same.setdefault(name, []).append(logits.argmax(-1) == told[name].argmax(-1))
         return StateGap(
@@ -223,10 +290,11 @@ class EncoderShortener:
             loss = self._loss(found.float(), mask, wanted)
             optimizer.zero_grad()
             loss.backward()  # pyright: ignore[reportUnknownMemberType]
-            nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+            nn.utils.clip_grad_norm_([*self.net.parameters(), *self.heads.parameters()], 1.0)
             optimizer.step()
             schedule.step()
             draw_average(self.averaged, self.net, self._config.average)
+            draw_average(self.averaged_heads, self.heads, self._config.average)
             total += loss.item()
             if place % _SAID_EVERY == 0:
                 self._say(f"  step {place}: loss {total / place:.4f}")
@@ -235,12 +303,17 @@ class EncoderShortener:
     def _loss(self, found: Tensor, mask: Tensor, wanted: Tensor) -> Tensor:
         loss = _gap(found[mask], wanted[mask])
         with torch.no_grad():
-            asked = self._heads(wanted, mask)
-        for name, logits in self._heads(found, mask).items():
-            shares = asked[name].softmax(-1)
-            loss = loss + _HEADS_WEIGHT * nn.functional.kl_div(
-                logits.log_softmax(-1), shares, reduction="batchmean"
-            )
+            asked = self._long_heads(wanted, mask)
+            party = 1.0 - asked["roles"].softmax(-1)[:, -1]
+            weights = _NO_PARTY_WEIGHT + (1.0 - _NO_PARTY_WEIGHT) * party
+        for name, logits in self.heads(found, mask).items():
+            gaps = nn.functional.kl_div(
+                logits.log_softmax(-1), asked[name].softmax(-1), reduction="none"
+            ).sum(-1)
+            if name in TOKEN_LABELS:
+                loss = loss + _TOKEN_HEADS_WEIGHT * (weights * gaps).sum() / weights.sum()
+            else:
+                loss = loss + _HEADS_WEIGHT * gaps.mean()
         return loss
 
     def _batches(self, texts: Sequence[str], rng: random.Random) -> "Any":
@@ -263,7 +336,8 @@ class EncoderShortener:
             yield known, known != 0, torch.as_tensor(wanted)
 
     def _parts(self, optimizer: torch.optim.Optimizer, schedule: Any) -> dict[str, Continued]:
-        return {"net": self.net, "averaged": self.averaged, "optimizer": optimizer, "schedule": schedule}
+        nets = {"net": self.net, "averaged": self.averaged, "heads": self.heads}
+        return {**nets, "averaged_heads": self.averaged_heads, "optimizer": optimizer, "schedule": schedule}
 
     def _resume(self, parts: Mapping[str, Continued]) -> int:
         """How many epochs an earlier run in this folder has done; 0 where there is none."""
@@ -276,14 +350,21 @@ class EncoderShortener:
 
 
 def shorten(
-    long: SentenceEncoder, corpora: Path, config: ShorteningConfig, out: Path, say: Callable[[str], None]
-) -> Path:
-    """Train on the texts of the corpora, and write the short encoder as a model folder, which is given back.
+    long: SentenceEncoder,
+    folder: Path,
+    begin: Path,
+    corpora: Path,
+    config: ShorteningConfig,
+    out: Path,
+    say: Callable[[str], None],
+) -> tuple[Path, FactHeads]:
+    """Train on the texts of the corpora; the short encoder as a model folder, and the heads of facts on it.
 
-    Raises: InvalidInput, for corpora without lines, or layers that the long encoder does not have.
+    `long` was packed in `folder` with its heads. The short one begins as layers of the encoder and as the heads that
+    are packed in `begin`. Raises: InvalidInput, for corpora without lines, or layers that the encoder does not have.
     """
-    described = (models.FACTS / CONFIG).read_bytes()
-    shape = parse_architecture(described, str(models.FACTS / CONFIG))
+    described = (begin / CONFIG).read_bytes()
+    shape = parse_architecture(described, str(begin / CONFIG))
     if max(config.layers) >= shape.num_layers:
         raise InvalidInput(f"the encoder has layers 0 to {shape.num_layers - 1}: name some of these")
     lines = read_lines(corpora / "facts")
@@ -297,28 +378,25 @@ def shorten(
     ]
 
     def texts_of(epoch: int) -> list[str]:
-        return passages_of(kept, names, drawn, random.Random(f"{config.seed}/texts/{epoch}"))
+        """Every other line as a headline, in turn, and the rest as passages."""
+        rng = random.Random(f"{config.seed}/texts/{epoch}")
+        headlines = [names.variant(line, rng, _NAME_SHARE)[0] for line in kept[epoch % 2 :: 2]]
+        return headlines + passages_of(kept[(epoch + 1) % 2 :: 2], names, drawn, rng)
 
-    arrays = load_encoder(models.FACTS / models.ENCODER_GRAPH).computed
-    shortener = EncoderShortener(
-        long,
-        shape,
-        written_weights(shape, arrays, config.layers),
-        FactHeads.load(models.FACTS),
-        config,
-        out,
-        say,
-    )
-    shortener.train(texts_of, passages_of(held, names, [], random.Random(0)))
-    folder = out / "encoder"
-    folder.mkdir(parents=True, exist_ok=True)
-    write_safetensors(folder / "model.safetensors", shortener.weights())
+    arrays = load_encoder(begin / models.ENCODER_GRAPH).computed
+    weights = written_weights(shape, arrays, config.layers)
+    heads = FactHeads.load(begin)
+    shortener = EncoderShortener(long, FactHeads.load(folder), shape, weights, heads, config, out, say)
+    shortener.train(texts_of, [line.text for line in held])
+    short = out / "encoder"
+    short.mkdir(parents=True, exist_ok=True)
+    write_safetensors(short / "model.safetensors", shortener.weights())
     settings = msgspec.json.decode(described, type=dict[str, object])
     settings["num_hidden_layers"] = len(config.layers)
     written = msgspec.json.format(msgspec.json.encode(settings), indent=2) + b"\n"
-    write_atomically(folder / CONFIG, written, private=False)
-    write_atomically(folder / TOKENIZER, (models.FACTS / TOKENIZER).read_bytes(), private=False)
-    return folder
+    write_atomically(short / CONFIG, written, private=False)
+    write_atomically(short / TOKENIZER, (folder / TOKENIZER).read_bytes(), private=False)
+    return short, shortener.fact_heads(held)
 
 
 def _gap(found: Tensor, wanted: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ import numpy as np
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.forecasting.evaluation.coverage_tables import RULE
+from htfi.market.config import MarketConfig
 from htfi.wiring.settings import Settings, load_settings, override
 from htfi_eval.commands import ProgressLine, data_option, output_options, seed_option
 from htfi_eval.eval.peers import EWMA, HISTVOL
@@ -80,6 +81,12 @@ _OPTIONS = (
         help="A setting of [forecasting]; repeatable.",
     ),
     click.option(
+        "--settings",
+        "settings_file",
+        type=click.Path(path_type=Path),
+        help="TOML file of settings, such as a run's: [forecasting], and market.renames and market.splits of a FILE.",
+    ),
+    click.option(
         "--fresh", is_flag=True, help="Fit the peers again, ignoring fits cached in build/eval-cache."
     ),
     trials_option,
@@ -113,8 +120,8 @@ def walk_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 def command(
     sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, settings: tuple[str, ...],
-    calendar: bool, fast: bool, processes: int, fresh: bool, trials: Path, seed: int, html_file: Path | None,
-    json_file: Path | None,
+    settings_file: Path | None, calendar: bool, fast: bool, processes: int, fresh: bool, trials: Path, seed: int,
+    html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
     """Walk bars through the live forecaster, in order of availability, and score every forecast against its outcome.
 
@@ -126,8 +133,10 @@ def command(
     Our forecasts of a staged SET know the staged calendar, as a desk's do; peers know prices alone, and experts of the
     mix (random_walk, log_range_har, …) what the mix knows. --no-calendar leaves it out.
     """
-    config = with_settings(load_settings(), settings).forecasting
-    options = WalkOptions(config, first, with_fitted=not fast, with_calendar=calendar, fresh=fresh, seed=seed)
+    loaded = with_settings(load_settings(settings_file), settings)
+    options = WalkOptions(
+        loaded.forecasting, first, with_fitted=not fast, with_calendar=calendar, fresh=fresh, seed=seed
+    )
     notes: list[str] = []
     evaluation, judged = evaluate(
         sets or default_sets(data, notes),
@@ -137,6 +146,7 @@ def command(
         notes,
         fast=fast,
         processes=min(processes, os.cpu_count() or 1),
+        market=loaded.market,
     )
     evaluation.notes.append(
         record_run("returns", options, [one.scores.prices for one in judged], evaluation.metrics, trials)
@@ -175,6 +185,7 @@ def evaluate(
     *,
     fast: bool,
     processes: int = 1,
+    market: MarketConfig | None = None,
 ) -> tuple[Evaluation, list[DatasetJudgement]]:
     """All data sets scored, checked for leaks and timed, as one evaluation."""
     metrics: dict[str, float | None] = {}
@@ -188,6 +199,7 @@ def evaluate(
             replace(options, with_mini=not fast and name == main_set),
             fast,
             name == leak_set,
+            market,
         )
         for name in sets
     ]
@@ -252,6 +264,7 @@ class _SetTask:
     options: WalkOptions
     fast: bool
     with_leaks: bool
+    market: MarketConfig | None  # that renames and adjusts the series of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +284,7 @@ def _walk_sets(tasks: Sequence[_SetTask], processes: int) -> list[_SetFindings]:
 
 
 def _walk_set(task: _SetTask) -> _SetFindings:
-    prices, options = load_prices(task.name, task.data), task.options
+    prices, options = load_prices(task.name, task.data, task.market), task.options
     if task.num_symbols is not None:
         prices = spread_sample(prices, task.num_symbols)
     if options.with_calendar:

@@ -214,7 +214,7 @@ def _as_prospect(made: ActionClause) -> ActionClause:
 def _from_bare_verb(plain: str) -> list[ActionClause]:
     """'RBA tipped to cut in August', 'Bank of Canada opts to hold': a bank and a verb alone."""
     found: list[ActionClause] = []
-    for bank in banks_in(plain):
+    for bank in banks_in(plain) if _BARE.may_match(plain) else ():
         for match in _BARE.finditer(plain, bank.end):
             between = plain[bank.end : match.start()]
             if match["set"] or (not between.strip() and _NO_BARE_VERB.match(match[0])):

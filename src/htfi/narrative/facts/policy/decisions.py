@@ -225,12 +225,13 @@ def _by_rank(one: _Stated) -> tuple[int, int]:
 
 def _decisions(plain: str, earlier: list[PolicyAction]) -> list[tuple[int, PolicyAction]]:
     """The decisions that a sentence states, each with its rank."""
-    if not may_state_action(plain) and not _OLD_MANNER.may_match(plain):
+    may_state = may_state_action(plain)
+    if not may_state and not _OLD_MANNER.may_match(plain):
         return []
     if _OF_MARKETS.search(plain) and not _DECIDED_TO.search(plain):
         return []
     found: list[tuple[int, PolicyAction]] = []
-    for clause in action_clauses(plain):
+    for clause in action_clauses(plain) if may_state else ():
         rank = _rank(plain, clause)
         if rank is not None:
             found.append((rank, replace(clause.action, modality=PolicyModality.DID)))
