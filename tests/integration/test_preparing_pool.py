@@ -192,9 +192,11 @@ def test_a_command_that_does_not_exist_costs_a_line_a_child(started, told) -> No
 
 def test_children_end_with_their_input(started, told) -> None:
     pool = started(2)
+    parts = put(pool, *[b"slow"] * 5)
     processes = [child.process._child for child in pool._children]
     pool.close()
     assert [process.returncode for process in processes] == [0, 0]
+    assert [pool.claim_next() for _ in parts] == parts  # nobody waits for those that are gone
     assert told == []
 
 

@@ -163,6 +163,16 @@ def test_time_does_not_pass_after_news_while_more_may_come_of_its_instant() -> N
     assert list(feed) == [item]
 
 
+def test_the_end_is_told_once_after_the_last_item() -> None:
+    feed = merge(source("a", ListReader([[trade("a", 0, 1), trade("a", 1, 2)]])))
+    told_after: list[int] = []
+    taken: list[FeedItem] = []
+    feed.on_end = lambda: told_after.append(len(taken))
+    for item in feed:
+        taken.append(item)  # noqa: PERF402 - the end is told while it goes on
+    assert told_after == [2]
+
+
 def test_stop_ends_the_wait_for_a_live_source() -> None:
     feed = merge(source("l", ListReader([], now_ns=lambda: T0_NS)))
     threading.Timer(0.05, feed.stop).start()

@@ -132,6 +132,7 @@ class NewsAhead:
                 return self._prepared(pool, of)[place]
 
     def close(self) -> None:
+        """End the children."""
         if self._pool is not None:
             self._pool.close()
 

@@ -329,6 +329,7 @@ def open_run(
             merged.on_silence = loop.release_answered
         if merged is not None and not live and (ahead := news_ahead(settings, news, warn)) is not None:
             news.items_ahead = ahead
+            merged.on_end = ahead.close  # what follows needs their memory
             closing.push(_close_keeping_error(ahead.close))
         if saved is not None:
             loop.restore(saved.loop)

@@ -113,8 +113,12 @@ class PreparingPool(Generic[AnyPart]):
             child.give_up(f"did not answer within {_ANSWER_S:.0f} s")
 
     def close(self) -> None:
-        """End the children."""
-        for child in list(self._children):
+        """End the children; what they have waits again."""
+        with self._changed:
+            children = list(self._children)
+            for child in reversed(children):
+                self._take_back(child)
+        for child in children:
             if child.process is not None:
                 child.process.close()
 
@@ -138,11 +142,16 @@ class PreparingPool(Generic[AnyPart]):
 
     def _drop_child(self, child: _Child[AnyPart], why: str) -> None:
         with self._changed:
-            self._children.remove(child)
-            for part in child.sent:
-                part.child = None
-            self._waiting.extendleft(part for part in reversed(child.sent) if part.is_wanted)
-            child.sent.clear()
-            self._deal()
-            self._changed.notify_all()
+            if child in self._children:
+                self._take_back(child)
         self._notify(f"a process that reads news ahead {why}; the run reads its news without it")
+
+    def _take_back(self, child: _Child[AnyPart]) -> None:
+        """Have what a child has not answered done by others; the lock is held."""
+        self._children.remove(child)
+        for part in child.sent:
+            part.child = None
+        self._waiting.extendleft(part for part in reversed(child.sent) if part.is_wanted)
+        child.sent.clear()
+        self._deal()
+        self._changed.notify_all()

@@ -46,6 +46,8 @@ class MergedFeed:
         """Learns of the news of files before it comes, in order. Only how soon an answer comes may depend on it."""
         self.on_silence: Callable[[], None] = lambda: None
         """Called between two items, every `SILENCE_NS` or sooner, while no source has one."""
+        self.on_end: Callable[[], None] = lambda: None
+        """Called when all sources have ended, before the iteration does."""
         self._silence_ns = SILENCE_NS  # after which time passes
         self._time_ns = BEFORE_ALL_NS if position is None else position["time_ns"]
         for source in self._sources:
@@ -78,6 +80,7 @@ class MergedFeed:
                     self._silence_ns = 1
                 continue
             if all(source.done and not source.ready for source in self._sources):
+                self.on_end()
                 return
             if until is not None and until[0] >= self._time_ns + self._silence_ns:
                 self._time_ns, self._silence_ns = until[0], SILENCE_NS
