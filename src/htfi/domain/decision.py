@@ -287,7 +287,7 @@ class EventFactor(msgspec.Struct, frozen=True, gc=False):
     kind: str
     time_ns: int
     factor: float
-    follows: bool = False
+    follows: bool | msgspec.UnsetType = msgspec.UNSET  # true, or left out
 
 
 class KnownEvents(msgspec.Struct, frozen=True, gc=False):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from htfi.domain.decision import EventFactor, KnownEvents
@@ -34,7 +35,12 @@ def stated_events(
     for place in np.flatnonzero(np.abs(width - 1.0) >= MIN_CHANGE).tolist():
         own, day = factors[place], days[place]
         stated = [
-            EventFactor(kinds[event], times_ns[event], round(float(own[event]), _DIGITS), lags[event] > 0)
+            EventFactor(
+                kinds[event],
+                times_ns[event],
+                round(float(own[event]), _DIGITS),
+                True if lags[event] else UNSET,
+            )
             for event in np.flatnonzero((own > 0.0) & (np.abs(own - 1.0) >= MIN_CHANGE)).tolist()
         ]
         if day is not None and abs(day.factor - 1.0) >= MIN_CHANGE:

@@ -75,7 +75,7 @@ def known_words(events: Sequence[EventFactor], *, with_times: bool) -> str:
     for one in events:
         if one.kind in _BARS:
             clauses.append(_BARS[one.kind])
-        elif one.follows:
+        elif one.follows is True:
             clauses.append(f"follows {event_name(one.kind)}")
         else:
             time = f" ({format_ns(one.time_ns)[_MINUTES]} UTC)" if with_times else ""
