@@ -897,6 +897,10 @@ def learn_weights(
             for q in range(num_levels):
                 slope[q] = cells[q] * ((1.0 if y < waited[i, 0, j, q] else 0.0) - levels[q]) / width
             for k in range(losses.shape[2]):
+                if isnan(waited[i, 1 + k, j, 0]):  # it forecast nothing
+                    for z in range(shares.shape[0]):
+                        losses[i, j, k, z] = 0.0
+                    continue
                 for q in range(num_levels):
                     gains[q] = slope[q] * (waited[i, 0, j, q] - waited[i, 1 + k, j, q])
                 for z in range(shares.shape[0]):
@@ -996,16 +1000,55 @@ def fill_priors(
                         priors[g, r, j, k, z] = start[k] * both[k]
 
 
-def stack_on_grid(list quantiles, double[:, :, :, ::1] stacked, double largest, double ticks):
-    """The quantiles [n, H, Q] of K experts side by side [n, K, H, Q], as `on_grid` has them."""
-    cdef Py_ssize_t i, j, k, q
+def stack_on_grid(
+    list quantiles, const double[:, :] ahead, const double[:, :] coming, const flag[:, :] idle,
+    double[:, :, :, ::1] stacked, double largest, double ticks,
+):
+    """`fusion.stack_on_grid`."""
+    cdef Py_ssize_t i, j, k, q, num_levels = stacked.shape[3]
     cdef const double[:, :, :] of_expert
+    cdef double *to
+    cdef double factor, move
+    cdef bint has_ahead = ahead is not None, has_coming = coming is not None, has_idle = idle is not None, has_none
     for k in range(stacked.shape[1]):
-        of_expert = quantiles[k]
+        has_none = quantiles[k] is None
+        if not has_none:
+            of_expert = quantiles[k]
         for i in range(stacked.shape[0]):
             for j in range(stacked.shape[2]):
-                for q in range(stacked.shape[3]):
-                    stacked[i, k, j, q] = nearest(clamp(of_expert[i, j, q], largest) * ticks) / ticks + 0.0
+                to = &stacked[i, k, j, 0]
+                if has_none or (has_idle and idle[i, k]):
+                    for q in range(num_levels):
+                        to[q] = NAN
+                    continue
+                for q in range(num_levels):
+                    to[q] = of_expert[i, j, q]
+                if has_ahead:
+                    factor = ahead[i, j]
+                    for q in range(num_levels):
+                        to[q] = to[q] * factor
+                if has_coming:
+                    move = coming[i, j]
+                    for q in range(num_levels):
+                        to[q] = to[q] + move
+                for q in range(num_levels):
+                    to[q] = nearest(clamp(to[q], largest) * ticks) / ticks + 0.0
+
+
+def fill_matured(
+    const flag[:, :, ::1] known, const int64_t[::1] index, const int64_t[::1] kinds, const flag[:, ::1] active,
+    flag[:, ::1] matured,
+):
+    """`KindsOfSeries.are_known`, into matured [n, H]."""
+    cdef Py_ssize_t i, j, k
+    cdef int64_t kind
+    for i in range(matured.shape[0]):
+        kind = kinds[index[i]]
+        for j in range(matured.shape[1]):
+            matured[i, j] = known[i, 0, j]
+            for k in range(active.shape[1]):
+                if active[kind, k] and not known[i, 1 + k, j]:
+                    matured[i, j] = 0
 
 
 # --- calibration and scores
