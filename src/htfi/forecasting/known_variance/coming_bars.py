@@ -67,11 +67,20 @@ class ComingBars:
         columns["slot"][index] = slot
 
     def spans(
-        self, index: NDArray[np.intp], start_ns: Instants, end_ns: Instants, num: int
+        self,
+        index: NDArray[np.intp],
+        start_ns: Instants,
+        end_ns: Instants,
+        num: int,
+        into: tuple[Instants, Instants] | None = None,
     ) -> tuple[Instants, Instants]:
-        """Begin and end [n, num] of the bars that will follow those of these series, shorter than a day."""
+        """Begin and end [n, num] of the bars that will follow those of these series, shorter than a day; compiled, in
+        the arrays that are given for them, if any."""
         if compiled.core is not None:
-            begins, ends = (np.empty((len(index), num), np.int64) for _ in range(2))
+            begins, ends = into or (
+                np.empty((len(index), num), np.int64),
+                np.empty((len(index), num), np.int64),
+            )
             last_ns = int(start_ns.max()) + num * _WEEK_NS  # no bar is further from the one before
             clock = clock_between(int(start_ns.min()), last_ns)
             compiled.core.fill_spans(

@@ -18,6 +18,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, parse_duration
 from htfi.forecasting.columns import SeriesColumns
+from htfi.forecasting.known_variance import compiled
 from htfi.forecasting.known_variance.coming_bars import ComingBars, daily_ends, is_weekend, week_slots
 from htfi.forecasting.known_variance.contributions import (
     NO_EVENT,
@@ -50,6 +51,7 @@ from htfi.forecasting.panel import BarBatch
 Array = NDArray[np.float64]
 Instants = NDArray[np.int64]
 Rows = NDArray[np.intp]
+Mask = slice | NDArray[np.bool_]  # which of some rows; a slice for all of them
 
 VERSION = "4"
 KNOWN = "known_variance"
@@ -57,6 +59,7 @@ _NONE, _INTRADAY, _DAILY, _QUIET = 0, 1, 2, 3  # what is known of a series' bars
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
 _ASSETS = (FX, VOLATILITY, OTHER_ASSETS)
 _NO_DAYS = np.empty(0, np.int64)
+_ALL = slice(None)
 _NEVER = -1
 _RANGE_SHARE = 0.75  # of an event's log factor: a release jumps, so the range grows less than the return
 
@@ -66,23 +69,23 @@ class _Prepared:
     """What was worked out after some bars of n series, for the case that the next ones come when they are expected.
 
     Shapes, of the m series that anything is known of: starts [m]; ends, begins, pattern and events [m, 2 + L], of the
-    bars that closed, the next ones and those that follow; index and known [n].
+    bars that closed, the next ones and those that follow; index and known [n]. No `events`: each is 1.
     """
 
     index: Rows
-    known: NDArray[np.bool_]
+    known: Mask
     daily: NDArray[np.bool_]
     starts: Instants
     ends: Instants
     begins: Instants
     pattern: Array
-    events: Array
+    events: Array | None
     parts: list[Contributions]
 
     def serves(
         self,
         index: Rows,
-        known: NDArray[np.bool_],
+        known: Mask,
         start_ns: Instants,
         end_ns: Instants,
         table: ScheduledLines,
@@ -91,10 +94,15 @@ class _Prepared:
         or was withdrawn meanwhile."""
         if len(index) != len(self.index) or not (index == self.index).all() or not len(self.starts):
             return False
-        if not (known == self.known).all():  # the year's end came near, or is over
+        if isinstance(known, slice) or isinstance(self.known, slice):
+            if not (isinstance(known, slice) and isinstance(self.known, slice)):
+                return False  # the year's end came near, or is over
+        elif not (known == self.known).all():
             return False
         came = (end_ns[self.known] == self.ends[:, 1]) & (self.daily | (start_ns[self.known] == self.starts))
-        return bool(came.all()) and not table.has_changed(
+        if not came.all():
+            return False
+        return not len(table.changes_ns) or not table.has_changed(
             int(self.ends[:, 0].min()), int(self.ends[:, 1].max())
         )
 
@@ -103,10 +111,12 @@ class _Prepared:
 class _NextBars:
     """What was known of the next bars of m series, after some have closed.
 
-    Shapes: rows, begins, ends and pattern [m]; `parts` count bars, of which the next one is `bar`.
+    Shapes: rows, closes, of the bars before, begins, ends and pattern [m]; `parts` count bars, of which the next one is
+    `bar`.
     """
 
     rows: Rows
+    closes: Instants
     begins: Instants
     ends: Instants
     pattern: Array
@@ -149,7 +159,10 @@ class KnownVariance:
         self._columns.declare("end_ns", _NEVER, np.int64)
         self._columns.declare("ahead", np.ones(len(horizons)))
         self._columns.declare("waiting", np.ones((len(horizons), self._longest)))
-        self._num_known = 0  # series of whose bars anything is known
+        self._num_known = self._num_eventful = self._num_intraday = self._num_patterned = (
+            0  # series of whose bars anything is known, more than quiet days, hours, and a pattern of the week
+        )
+        self._has_ahead = self._has_waiting = False  # whether any of what stands or waits is not 1
         self.num_series = 0
         self._is_year_end = False  # the bars ahead of those that closed last may hold it
         self._closing: list[HeldEvents] = []  # of the bars that closed last
@@ -176,11 +189,14 @@ class KnownVariance:
             self._columns["assets"][row] = _ASSETS.index(asset_class(symbol))
             self._columns["is_home"][row] = not currencies_of(symbol)
             self._num_known += kind != _NONE
+            self._num_eventful += kind in (_INTRADAY, _DAILY)
+            self._num_intraday += kind == _INTRADAY
+            self._num_patterned += 0 < length_ns <= MAX_BAR_NS
             self.effects.add(row, symbol, max(length_ns, 1))
             if self._surprises is not None:
                 self._surprises.add(row, symbol)
         self.num_series = len(series)
-        if (self._columns["kind"] == _INTRADAY).any():
+        if self._num_intraday:
             self._hours.grow(len(series))
             self._pattern.grow(len(series))
 
@@ -195,6 +211,8 @@ class KnownVariance:
             return None
         columns = self._columns
         self._is_year_end = is_near_year_end(int(end_ns.max()), self._longest)
+        if not self._may_know:
+            return None
         rows, known = self._known(index)
         if not len(rows):
             return None
@@ -216,11 +234,15 @@ class KnownVariance:
         self._closing = [held for part in parts for held in part.of_bar(1)]
         columns["start_ns"][rows], columns["end_ns"][rows] = start_ns[known], end_ns[known]
         columns["begin_ns"][rows] = begins[:, 1]
-        if (pattern[:, 1] == 1.0).all() and not self._closing:
-            return None
+        if not self._closing:
+            if (pattern[:, 1] == 1.0).all():
+                return None
+            factors = np.ones(len(index))
+            factors[known] = np.sqrt(pattern[:, 1])
+            return factors, factors
         of_returns, of_ranges = np.ones(len(index)), np.ones(len(index))
-        of_returns[known] = of_ranges[known] = np.sqrt(pattern[:, 1] * events[:, 1])
-        if self._closing:
+        if events is not None:
+            of_returns[known] = of_ranges[known] = np.sqrt(pattern[:, 1] * events[:, 1])
             jumps = np.sqrt(pattern[:, 1]) * exact.exp(0.5 * _RANGE_SHARE * exact.log(events[:, 1]))
             of_ranges[known] = np.where(events[:, 1] > 1.0, jumps, of_returns[known])
         return of_returns, of_ranges
@@ -230,9 +252,11 @@ class KnownVariance:
         self._next = None
         if not self._num_known:
             return None
-        rows, known = self._known(index)
+        rows, known = self._known(index) if self._may_know else (index[:0], _ALL)
         if not len(rows):
-            self._columns["ahead"][index] = 1.0
+            if self._has_ahead:
+                self._columns["ahead"][index] = 1.0
+                self._has_ahead = bool((self._columns["ahead"] != 1.0).any())
             return None
         if self._prepared is not None and self._is_prepared:
             pattern, events, first = self._prepared.pattern, self._prepared.events, 2
@@ -242,12 +266,27 @@ class KnownVariance:
             starts, ends = self._coming(rows, self._longest)
             begins, pattern, events, parts = self._variances(rows, starts, ends)
             first = 1
-        self._next = _NextBars(rows, begins[:, first], ends[:, first], pattern[:, first], parts, first)
-        total = np.cumsum((pattern * events)[:, first : first + self._longest], axis=1)[:, self._horizons - 1]
-        factors = np.ones((len(index), len(self._horizons)))
-        factors[known] = np.sqrt(total / self._horizons)
+        self._next = _NextBars(
+            rows, ends[:, first - 1], begins[:, first], ends[:, first], pattern[:, first], parts, first
+        )
+        factors, is_any = self._roots(pattern, events, first)
+        if len(rows) < len(index):
+            whole = np.ones((len(index), len(self._horizons)))
+            whole[known] = factors
+            factors = whole
         self._columns["ahead"][index] = factors
-        return None if (factors == 1.0).all() else factors
+        self._has_ahead = self._has_ahead or is_any
+        return factors if is_any else None
+
+    def _roots(self, pattern: Array, events: Array | None, first: int) -> tuple[Array, bool]:
+        """The root of the mean of bars' factors [n, B] over each horizon [n, H], from the bar `first` on, and whether
+        any is not 1."""
+        if compiled.core is not None:
+            factors = np.empty((len(pattern), len(self._horizons)))
+            return factors, compiled.core.fill_ahead(pattern, events, first, self._horizons, factors)
+        coming = (pattern if events is None else pattern * events)[:, first : first + self._longest]
+        factors = np.sqrt(np.cumsum(coming, axis=1)[:, self._horizons - 1] / self._horizons)
+        return factors, not (factors == 1.0).all()
 
     def known_events(self) -> dict[int, KnownEvents]:
         """By row, what events, gaps and quiet days make of the next bar's band, of the series whose bars closed last;
@@ -274,25 +313,29 @@ class KnownVariance:
         rows, found = coming.rows, dict[int, EventFactor]()
         intraday = self._columns["kind"][rows] == _INTRADAY
         at = np.flatnonzero(~intraday & (coming.pattern != 1.0))
-        if len(at):
-            now_ns = int(coming.begins[at].max())
-            for among, quiet, days in self._by_quiet_days(rows[at], now_ns):
-                kinds: list[int] = quiet.kinds(coming.ends[at[among]], *days).tolist()
-                for place, kind in zip(at[among].tolist(), kinds, strict=True):
+        for part, now_ns in self._by_close(coming.closes[at]) if len(at) else ():
+            places = at[part]
+            for among, quiet, days in self._by_quiet_days(rows[places], now_ns):
+                kinds: list[int] = quiet.kinds(coming.ends[places[among]], *days).tolist()
+                for place, kind in zip(places[among].tolist(), kinds, strict=True):
                     scale = float(np.sqrt(coming.pattern[place]))
                     found[int(rows[place])] = EventFactor(QUIET_KINDS[kind], int(coming.ends[place]), scale)
         at = np.flatnonzero(intraday)
-        if may_hold(coming.begins[at], self._closures):
-            scales = np.sqrt(
-                self._of_closed_hours(rows[at], coming.begins[at, None], int(coming.begins.max()))
-            )
-            for place, scale in zip(at.tolist(), scales[:, 0].tolist(), strict=True):
+        if not may_hold(coming.begins[at], self._closures):
+            return found
+        for part, now_ns in self._by_close(coming.closes[at]):
+            places = at[part]
+            scales = np.sqrt(self._of_closed_hours(rows[places], coming.begins[places, None], now_ns))
+            for place, scale in zip(places.tolist(), scales[:, 0].tolist(), strict=True):
                 if scale != 1.0:
                     found[int(rows[place])] = EventFactor(CLOSED_HOURS, int(coming.begins[place]), scale)
         return found
 
     def _learn_hours(self, rows: Rows) -> None:
         columns = self._columns
+        if self._num_intraday == self.num_series:
+            self._hours.learn(rows, columns["start_ns"][rows])
+            return
         intraday = columns["kind"][rows] == _INTRADAY
         if intraday.any():
             self._hours.learn(rows[intraday], columns["start_ns"][rows[intraday]])
@@ -302,9 +345,13 @@ class KnownVariance:
     def _coming(self, rows: Rows, num: int) -> tuple[Instants, Instants]:
         """Begin and end [n, 1 + num] of the bars that closed last, and of those that will follow."""
         columns = self._columns
-        kind, end_ns = columns["kind"][rows], columns["end_ns"][rows]
-        begins, ends = (np.empty((len(rows), 1 + num), np.int64) for _ in range(2))
+        end_ns = columns["end_ns"][rows]
+        begins, ends = np.empty((len(rows), 1 + num), np.int64), np.empty((len(rows), 1 + num), np.int64)
         begins[:, 0], ends[:, 0] = columns["begin_ns"][rows], end_ns
+        if self._num_intraday == self.num_series and compiled.core is not None:
+            self._hours.spans(rows, columns["start_ns"][rows], end_ns, num, (begins[:, 1:], ends[:, 1:]))
+            return begins, ends
+        kind = columns["kind"][rows]
         daily, intraday = kind != _INTRADAY, kind == _INTRADAY
         if daily.any():
             ends[daily, 1:] = self._daily_ends(rows[daily], end_ns[daily], num)
@@ -318,17 +365,19 @@ class KnownVariance:
 
     def _daily_ends(self, rows: Rows, end_ns: Instants, num: int) -> Instants:
         at_weekends, home = self._columns["at_weekends"][rows] > 0, self._columns["is_home"][rows] > 0
-        closed = self._table.closed_days(HOME, int(end_ns.max())) if self._table.closures else _NO_DAYS
-        if not len(closed) or not home.any():
-            return daily_ends(end_ns, at_weekends, num, _NO_DAYS)
-        ends = np.empty((len(rows), num), np.int64)
-        for part, days in ((home, closed), (~home, _NO_DAYS)):
-            ends[part] = daily_ends(end_ns[part], at_weekends[part], num, days)
+        ends = daily_ends(end_ns, at_weekends, num, _NO_DAYS)
+        if not self._table.closures or not home.any():
+            return ends
+        for among, now_ns in self._by_close(end_ns):
+            closed = self._table.closed_days(HOME, now_ns)
+            part = np.flatnonzero(home) if isinstance(among, slice) else np.flatnonzero(home & among)
+            if len(closed) and len(part):
+                ends[part] = daily_ends(end_ns[part], at_weekends[part], num, closed)
         return ends
 
     def _prepare(self, index: Rows) -> None:
         """Work out what is known of the next bars of these series and of those that follow, before they close."""
-        rows, known = self._known(index)
+        rows, known = self._known(index) if self._may_know else (index[:0], _ALL)
         if not len(rows):
             self._prepared = None
             return
@@ -350,35 +399,47 @@ class KnownVariance:
         """The newest `ahead` [n, H] of series."""
         return self._columns["ahead"][rows]
 
-    def _known(self, index: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+    @property
+    def _may_know(self) -> bool:
+        """Whether anything may be known of the bars that closed last, or of those ahead of them."""
+        return self._num_eventful > 0 or (self._is_year_end and self._num_known > 0)
+
+    def _known(self, index: Rows) -> tuple[Rows, Mask]:
+        """The rows of which anything is known, and which of `index` they are."""
+        if self._num_eventful == self.num_series:
+            return index, _ALL
         kind = self._columns["kind"][index]
         known = (kind != _NONE) & (self._is_year_end | (kind != _QUIET))
         return index[known], known
 
     def _variances(
         self, rows: Rows, begins: Instants, ends: Instants
-    ) -> tuple[Instants, Array, Array, list[Contributions]]:
+    ) -> tuple[Instants, Array, Array | None, list[Contributions]]:
         """Where the returns of bars [n, 1 + B] begin, what the week and what events make of their variance, and the
-        parts of the latter.
+        parts of the latter; None where there are none.
 
         The first bar has closed: it counts for what follows an event.
         """
         columns, num_bars = self._columns, begins.shape[1]
-        pattern, events = np.ones(begins.shape), np.ones(begins.shape)
+        pattern = np.ones(begins.shape)
         if not len(rows):
-            return begins, pattern, events, []
-        shows = columns["has_pattern"][rows] > 0
-        if shows.any():
-            pattern[shows, 1:] = self._pattern.factors(rows[shows], begins[shows, 1:])
-            if may_hold(begins[shows, 1:], self._closures):
-                now_ns = max(int(ends[:, 0].max()), 0)
-                pattern[shows, 1:] *= self._of_closed_hours(rows[shows], begins[shows, 1:], now_ns)
+            return begins, pattern, None, []
+        if self._num_patterned == self.num_series:
+            self._fill_pattern(rows, begins, ends, pattern)
+        elif self._num_patterned and (shows := columns["has_pattern"][rows] > 0).any():
+            part = pattern[shows]
+            self._fill_pattern(rows[shows], begins[shows], ends[shows], part)
+            pattern[shows] = part
         kind = columns["kind"][rows]
         daily = kind != _INTRADAY
-        if daily.any():
+        has_daily = self._num_intraday < self.num_series and bool(daily.any())
+        if has_daily:
             pattern[daily, 1:] = self._of_quiet_days(rows[daily], ends[daily])
         spans = self._joined(daily, begins, ends)
         parts: list[Contributions] = []
+        if not has_daily and not self._table.kinds:
+            return spans, pattern, None, parts
+        events = np.ones(begins.shape)
         eventful = np.flatnonzero(kind != _QUIET)
         for alike in _alike(spans[eventful], ends[eventful], daily[eventful]):
             among = eventful[alike]
@@ -386,7 +447,26 @@ class KnownVariance:
             if part is not None:
                 events[among] = part.factors(num_bars)
                 parts.append(part)
-        return spans, pattern, events, parts
+        return spans, pattern, events if parts else None, parts
+
+    def _fill_pattern(self, rows: Rows, begins: Instants, ends: Instants, pattern: Array) -> None:
+        """What the week, and holidays within it, make of the variance of bars [n, 1 + B], the first left out."""
+        found = self._pattern.factors(rows, begins[:, 1:], pattern[:, 1:])
+        if compiled.core is None:
+            pattern[:, 1:] = found
+        if may_hold(begins[:, 1:], self._closures):
+            for among, now_ns in self._by_close(ends[:, 0]):
+                pattern[among, 1:] *= self._of_closed_hours(rows[among], begins[among, 1:], now_ns)
+
+    def _by_close(self, end_ns: Instants) -> Iterator[tuple[Mask, int]]:
+        """Rows [n] whose bars closed at `end_ns` [n] with an instant, by each of which calendars say the same to all
+        of the rows: their own close."""
+        latest = max(int(end_ns.max()), 0)
+        if not self._table.has_changed(int(end_ns.min()), latest):
+            yield _ALL, latest
+            return
+        for at in sorted(set(end_ns.tolist())):
+            yield end_ns == at, max(at, 0)
 
     def _of_closed_hours(self, rows: Rows, begins: Instants, now_ns: int) -> Array:
         """Factors [n, B] of the variance of bars that begin then: what a holiday in New York makes of its hours."""
@@ -402,8 +482,11 @@ class KnownVariance:
     def _of_quiet_days(self, rows: Rows, ends: Instants) -> Array:
         """Factors [n, B] of the variance of daily bars with these ends [n, 1 + B]; 1 for what trades at weekends."""
         factors = np.ones((len(ends), ends.shape[1] - 1))
-        for among, quiet, days in self._by_quiet_days(rows, int(ends[:, 0].max())):
-            factors[among] = quiet.variances(ends[among, 1:], *days)
+        for part, now_ns in self._by_close(ends[:, 0]):
+            found, coming = factors[part], ends[part, 1:]
+            for among, quiet, days in self._by_quiet_days(rows[part], now_ns):
+                found[among] = quiet.variances(coming[among], *days)
+            factors[part] = found
         return factors
 
     def _by_quiet_days(
@@ -422,6 +505,10 @@ class KnownVariance:
 
     def _joined(self, daily: NDArray[np.bool_], begins: Instants, ends: Instants) -> Instants:
         """Where the returns of bars [n, 1 + B] begin: at the end of the bar before, but for the first of a session."""
+        if compiled.core is not None:
+            spans = np.empty(begins.shape, np.int64)
+            compiled.core.join_spans(daily.view(np.uint8), begins, ends, self._gap_bars, _NEVER, spans)
+            return spans
         pause = begins[:, 1:] - ends[:, :-1]
         longest = (self._gap_bars * (ends[:, 1] - begins[:, 1])).astype(np.int64)
         joins = (daily[:, None] | (pause <= longest[:, None])) & (ends[:, :-1] != _NEVER)
@@ -465,8 +552,15 @@ class KnownVariance:
 
     def divided(self, batch: BarBatch) -> Array | None:
         """What the outcomes [n, H] that came with these bars would have been without what was known; None: the same."""
-        if not self._num_known:
+        if not self._has_waiting:
             return None
+        if compiled.core is not None:
+            divided = np.empty(batch.outcomes.shape)
+            waiting = self._columns["waiting"]
+            is_any = compiled.core.divide_outcomes(
+                batch.index, batch.age, self._horizons, waiting, batch.outcomes, divided
+            )
+            return divided if is_any else None
         at, across = batch.index[:, None], np.arange(len(self._horizons))
         waited = self._columns["waiting"][at, across, (batch.age[:, None] - self._horizons) % self._longest]
         return None if (waited == 1.0).all() else batch.outcomes / waited
@@ -476,17 +570,20 @@ class KnownVariance:
         if not self._num_known:
             return
         columns, index = self._columns, batch.index
-        columns["waiting"][index, :, batch.age % self._longest] = columns["ahead"][index]
+        if self._has_ahead or self._has_waiting:
+            columns["waiting"][index, :, batch.age % self._longest] = columns["ahead"][index]
+            self._has_waiting = self._has_ahead or bool((columns["waiting"] != 1.0).any())
         if self._is_prepared:
             self._learn_hours(self._known(index)[0])
-        shows = columns["has_pattern"][index] > 0
-        if shows.any():
+        if self._num_patterned:
+            shows = _ALL if self._num_patterned == self.num_series else columns["has_pattern"][index] > 0
             start_ns = batch.start_ns[shows]
-            self._pattern.learn(
-                index[shows], week_slots(start_ns), batch.end_ns[shows] - start_ns, batch.log_variance[shows]
-            )
-        place = np.full(columns.num_rows, -1)
-        place[index] = np.arange(len(index))
+            if len(start_ns):
+                length_ns = batch.end_ns[shows] - start_ns
+                self._pattern.learn(index[shows], week_slots(start_ns), length_ns, batch.log_variance[shows])
+        place = np.full(columns.num_rows if self._closing else 0, -1)
+        if self._closing:
+            place[index] = np.arange(len(index))
         for held in self._closing:
             seen = ratio[place[held.rows]]
             if self._surprises is not None:
@@ -516,6 +613,9 @@ class KnownVariance:
     def restore(self, state: dict[str, Any]) -> None:
         """The series are those that `grow` was told of."""
         self._columns.restore(state["columns"])
+        self._has_ahead, self._has_waiting = (
+            bool((self._columns[name] != 1.0).any()) for name in ("ahead", "waiting")
+        )
         self._hours.restore(state["hours"])
         self._pattern.restore(state["pattern"])
         self.effects.restore(state["effects"])
