@@ -271,8 +271,9 @@ class Forecaster:
         ]
         ahead = self._known.ahead(batch.index)
         coming = None
-        if self._reversion is not None and self._reversion.returns(batch.index).any():
-            coming = self._reversion.coming(rows)
+        reversion = self._reversion
+        if reversion is not None and reversion.has_returned and reversion.returns(batch.index).any():
+            coming = reversion.coming(rows)
         names = ("experts", "weights", "fused")
         if isinstance(rows, slice):  # rows that are neighbours are written where they stand
             experts, weights, fused = (newest[name][rows] for name in names)

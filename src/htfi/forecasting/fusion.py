@@ -217,11 +217,12 @@ class CrpsAggregation:
             self._levels, self._cells, self._shares, losses, np.empty(q), np.empty(2 * q), self._paces, self._keep,
             self._log_k, _MIN_LOSS,
         )  # fmt: skip
-        summed = np.empty((k - 1) * len(ZONES))
-        for group in distinct(batch.groups):
+        summed, groups = np.empty((k - 1) * len(ZONES)), distinct(batch.groups)
+        for group in groups:
             self.pooled.grow(group + 1)
+            ends_ns = batch.ends_ns if len(groups) == 1 else batch.ends_ns[batch.groups == group]
             core.pool_losses(
-                group, int(batch.ends_ns[batch.groups == group].max()), batch.groups, batch.regimes, known, losses,
+                group, int(ends_ns.max()), batch.groups, batch.regimes, known, losses,
                 *(self.pooled[name] for name in (*names, "owed", "owed_share", "end_ns")), self._pool_paces,
                 summed, batch.num_series[group], self._half_life, self._log_k, _MIN_LOSS,
             )  # fmt: skip
