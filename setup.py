@@ -1,7 +1,7 @@
 """Compile the hot paths where a C compiler is at hand: market, GARCH, fusion, record, drivers, screening and facts of
 news, hashes, logs, tokens, the network.
 
-The modules of market, GARCH, record, drivers and names in news are plain Python; the .pxd file beside each gives Cython
+The modules of market, GARCH, record and drivers are plain Python; the .pxd file beside each gives Cython
 its C types. Without a compiler the same files run interpreted, numpy fuses, takes logarithms and chooses tokens,
 hashlib hashes, and models run on the general engine.
 """
@@ -270,7 +270,7 @@ setup(
                 ),
                 *(of_texts(NARRATIVE, name) for name in ("scan_core", "figures_core")),
                 *(typed(RECORD, name) for name in ("plain", "rows", "ticks")),
-                typed(FACTS, "name_words"),
+                of_texts(FACTS, "names_core"),
                 *(typed(RATIONALE, name) for name in ("choice", "drivers")),
             ],
             language_level=3,

@@ -23,7 +23,8 @@ from htfi.governance.policy import judge
 from htfi.pipeline.amendments import is_set_aside
 from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
-from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
+from htfi.pipeline.governance_ports import NoGovernanceLog, RequestQueue
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.record.entry import decode_entry, encode_entry
 from htfi.wiring.ledger import open_ledger

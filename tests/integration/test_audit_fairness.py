@@ -13,7 +13,7 @@ from test_trade_command import say, write_prices
 
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import HtfiError, InvalidInput
-from htfi.wiring.fairness import waiting_times
+from htfi.wiring.fairness.forecasts import waiting_times
 
 STAGED = Path(__file__).parents[3] / "shared" / "data" / "fairness"
 

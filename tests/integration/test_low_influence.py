@@ -20,7 +20,8 @@ from htfi.narrative.question import Question
 from htfi.narrative.readers import TemplateReader
 from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
-from htfi.pipeline.governed import NoGovernanceLog, RunGovernance
+from htfi.pipeline.governance_ports import NoGovernanceLog
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.entry import decode_entry
 from htfi.scheduling.fidelity import is_encoder_trial, is_trial
 from htfi.wiring.ledger import open_ledger

@@ -18,7 +18,8 @@ from htfi.governance.fairness.config import FairnessConfig
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.pipeline.audit.readings import ReadingAuditor
-from htfi.pipeline.governed import NoGovernanceLog, RunGovernance
+from htfi.pipeline.governance_ports import NoGovernanceLog
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.loop import build_loop

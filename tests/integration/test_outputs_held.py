@@ -20,6 +20,8 @@ from htfi.domain.decision import encode_decision
 from htfi.domain.errors import IntegrityError
 from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.merkle import leaf_hash
+from htfi.pipeline.record import decoded_once
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring import outputs
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.outputs import (
@@ -33,6 +35,7 @@ from htfi.wiring.outputs import (
 )
 from htfi.wiring.run import open_run
 from htfi.wiring.settings import Settings, override
+from htfi_eval.bench.ticks.startup import write_inputs
 
 NUM = 40
 Lines = list[bytes]
@@ -346,3 +349,19 @@ def test_a_run_writes_the_files_that_are_asked_for_and_makes_up_for_those_it_lef
     refused = CliRunner().invoke(cli, ["run", str(prices), "--outputs", "csv", "--out", str(tmp_path / "no")])
     assert "'csv': name jsonl, parquet, both with a comma, or none" in f"{refused.exception}{refused.output}"
     assert not (tmp_path / "no").exists()
+
+
+def test_what_a_run_made_its_lines_of_is_what_its_ledger_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So the files of a run's end need not decode it; with a reading, whose record has most fields."""
+    settings = override(Settings(), "cache", memory_mb=0.0)
+    files = [str(file) for file in write_inputs(tmp_path)]
+    with open_run(settings, tmp_path / "run", files, outputs=[OutputFile.LINES]) as run:
+        run.run_to_end(lambda: None)
+        recorded = list(recorded_run(run.ledger).entries.entries())
+        monkeypatch.setattr(decoded_once, "decode_entry", None)
+        assert run.decoded is not None
+        held = [run.decoded(receipt, entry) for receipt, entry in recorded]
+    assert any(one.view is not None for one in held)
+    assert held == [decode_entry(entry) for _, entry in recorded]

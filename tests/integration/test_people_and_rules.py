@@ -17,7 +17,8 @@ from htfi.domain.events import Bar, FeedItem
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.control.entries import Reenabled, ReenablingRefused, Stopped, decode_governance
 from htfi.governance.control.requests import ReenableRequest, StopRequest
-from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
+from htfi.pipeline.governance_ports import NoGovernanceLog, RequestQueue
+from htfi.pipeline.governed import RunGovernance
 from htfi.wiring.authorisation import Requester, answer_rights, folder_key, proposer_of
 from htfi.wiring.bundles import init_folder
 from htfi.wiring.cluster.bundles import name_nodes

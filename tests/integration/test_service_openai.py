@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import jsonschema
 import openai
 import pytest
@@ -135,6 +136,28 @@ def test_what_cannot_be_used_is_refused_by_name(
     body: Any = raised.value.body
     assert (raised.value.status_code, body["param"]) == (status, param)
     assert words in body["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "template", "status"),
+    [
+        ("GET", "/v1/models/0", "/v1/models/{name}", 404),
+        ("POST", "/v1/chat/completions", "/v1/chat/completions", 400),
+        ("POST", "/v1/completions", "/v1/completions", 400),
+        ("POST", "/v1/embeddings", "/v1/embeddings", 400),
+    ],
+)
+def test_errors_have_the_form_that_openapi_states(
+    service: ServiceProcess, method: str, path: str, template: str, status: int
+) -> None:
+    document = httpx.get(f"{service.url}/v1/openapi.json").json()
+    answer = httpx.request(method, f"{service.url}{path}")
+    stated = document["paths"][template][method.lower()]["responses"]
+    content = stated.get(str(answer.status_code), stated["default"])["content"]
+    reference = content[answer.headers["content-type"]]["schema"]["$ref"].rpartition("/")[2]
+    schema = {"$ref": f"#/components/schemas/{reference}", "components": document["components"]}
+    jsonschema.Draft202012Validator(schema).validate(answer.json())
+    assert (answer.status_code, reference) == (status, "ErrorBody")
 
 
 def test_texts_of_several_prompts_are_those_of_each_alone(client: openai.OpenAI) -> None:

@@ -18,7 +18,7 @@ from tokenizers import (
     trainers,
 )
 
-from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
+from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer, _digest
 from htfi.domain.errors import InvalidInput
 from htfi_train.tokenizer import MAX_VOCAB, extend_tokenizer, price_token, train_tokenizer
 
@@ -252,6 +252,14 @@ def test_own_vocabulary_is_dense_and_of_the_size_asked(tokenizers, folders):
     vocab = json.loads((folders["own"] / "tokenizer.json").read_text())["model"]["vocab"]
     assert sorted(vocab.values()) == list(range(len(vocab)))
     assert tokenizers["own"].vocab_size == len(vocab) == 3 + 129 + len(MARKS) + 320
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_vocabulary_is_the_librarys(tokenizers, folders, kind):
+    library = Tokenizer.from_file(str(folders[kind] / "tokenizer.json"))
+    vocab = library.get_vocab(with_added_tokens=True)
+    assert tokenizers[kind].vocab_size == max(vocab.values()) + 1
+    assert tokenizers[kind].digest == _digest(vocab, tokenizers[kind]._special_ids)
 
 
 def test_the_digest_is_that_of_the_vocabulary(tokenizers, folders, tmp_path):

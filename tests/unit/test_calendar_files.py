@@ -3,18 +3,21 @@
 import csv
 import io
 import json
+import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from htfi.adapters.calendars.files import read_table
 from htfi.calendar.columns import CalendarSource
+from htfi.calendar.local_times import event_time
 from htfi.calendar.reading import CalendarReading, read_events
 from htfi.domain.errors import InvalidInput
 from htfi.domain.scheduled_event import ScheduledEvent
-from htfi.domain.time import to_ns
+from htfi.domain.time import parse_timestamp, to_ns
 from htfi.wiring.calendar import open_calendar
 from htfi.wiring.calendar_reading import read_calendar
 
@@ -79,6 +82,36 @@ def test_csv_json_lines_and_parquet_say_the_same(tmp_path: Path) -> None:
     assert {name: read(data, name, zone=NEW_YORK).events for name, data in several.items()} == dict.fromkeys(
         several, expected
     )
+
+
+def test_names_say_whose_events_they_are_where_no_column_does() -> None:
+    rows = b'time,event\n2023-11-03T12:30:00Z,Employment Situation\n2023-11-16T09:30:00Z,"Retail sales, UK"\n'
+    assert [(event.kind, event.currency) for event in read(rows).events] == [
+        ("us_payrolls", "USD"), ("uk_retail_sales", "GBP"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("written", "time", "is_exact"),
+    [
+        ("3.11.2023 8:30", "2023-11-03T12:30:00Z", True),
+        ("03.11.2023", "2023-11-03T00:00:00Z", False),
+        ("Nov 3, 2023 8:30 am", "2023-11-03T12:30:00Z", True),
+        ("Fri, November 3, 2023", "2023-11-03T00:00:00Z", False),
+        ("3 Nov 2023 08:30:00", "2023-11-03T12:30:00Z", True),
+        ("03-Nov-2023 8:30pm", "2023-11-04T00:30:00Z", True),
+    ],
+)
+def test_days_that_can_be_read_in_one_way_are_read(written: str, time: str, is_exact: bool) -> None:
+    assert event_time(written, None, ZoneInfo("America/New_York")) == (parse_timestamp(time), is_exact)
+
+
+@pytest.mark.parametrize(
+    "written", ["11/03/2023 08:30", "31.02.2023", "Foo 3, 2023", "Nov 31, 2023", "3.11.23"]
+)
+def test_days_that_are_none_or_read_in_two_ways_are_refused_as_written(written: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(f"'{written}' is not a time")):
+        event_time(written, None, ZoneInfo("UTC"))
 
 
 def test_instants_and_days_of_a_parquet_file_are_read_as_they_are(tmp_path: Path) -> None:

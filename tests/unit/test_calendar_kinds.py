@@ -2,7 +2,14 @@
 
 import pytest
 
-from htfi.calendar.recognition import currency_of_country, event_kind, figure_name, plain_name, read_rules
+from htfi.calendar.recognition import (
+    currency_of_country,
+    economy_of,
+    event_kind,
+    figure_name,
+    plain_name,
+    read_rules,
+)
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import parse_timestamp
 
@@ -80,10 +87,46 @@ from htfi.domain.time import parse_timestamp
         ("", "OPEC Meetings", "opec_meeting"),
         ("USD", "Fruit Fly Census", ""),
         ("", "Interest Rate Decision", ""),
+        # Statistical offices and banks themselves, whose calendars state no currency
+        ("", "Employment Situation for October", "us_payrolls"),
+        ("", "Unemployment Insurance Weekly Claims Report", "us_jobless_claims"),
+        ("", "Advance Monthly Sales for Retail and Food Services", "us_retail_sales"),
+        ("", "New Residential Construction", "us_housing_starts"),
+        ("", "Personal Income and Outlays", "us_personal_spending"),
+        ("", "Industrial Production and Capacity Utilization - G.17", "us_industrial_production"),
+        ("", "S&P Global US Services PMI Flash", "us_pmi_services"),
+        ("", "Labour market overview, UK", "uk_employment"),
+        ("", "Retail sales, Great Britain", "uk_retail_sales"),
+        ("", "Euro area flash inflation", "ea_cpi"),
+        ("", "Labour Force, Australia", "au_employment"),
+        ("", "ECB Interest Rate Decision", "ecb_decision"),
+        ("", "BoE Bank Rate", "boe_decision"),
+        ("", "FOMC Minutes", "fomc_minutes"),
+        ("", "Consumer Price Index", ""),
+        ("", "Joint statement of the Fed and the ECB on retail sales", ""),
     ],
 )  # fmt: skip
 def test_names_of_vendors_have_their_kinds(currency: str, name: str, kind: str) -> None:
     assert event_kind(name, currency) == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "currency"),
+    [
+        ("Employment Situation for October", "us_payrolls", "USD"),
+        ("Retail sales, Great Britain", "uk_retail_sales", "GBP"),
+        ("BoJ Summary of Opinions", "boj_minutes", "JPY"),
+        ("Flash PMI", "de_pmi_services", "EUR"),
+        ("Consumer Price Index", "", ""),
+        ("Quadruple witching", "option_expiry", ""),
+    ],
+)
+def test_words_and_kinds_say_whose_event_it_is(name: str, kind: str, currency: str) -> None:
+    assert economy_of(name, kind) == currency
+
+
+def test_a_companys_event_is_of_no_economy() -> None:
+    assert event_kind("Treasury Wine Estates retail sales", "", "TWE") == "earnings"
 
 
 def test_a_countrys_own_column_tells_whose_figure_it_is() -> None:

@@ -12,7 +12,7 @@ from htfi.governance.bundles.bundle import BundleHead, BundleKind, write_bundle
 from htfi.governance.bundles.tables import BundleTables
 from htfi.governance.control.entries import BreakerMoved, decode_governance
 from htfi.governance.control.requests import BundleOffer, ReenableRequest, StopRequest
-from htfi.pipeline.governed import NoGovernanceLog, RequestQueue
+from htfi.pipeline.governance_ports import NoGovernanceLog, RequestQueue
 from htfi.pipeline.record.entry import decode_entry
 
 

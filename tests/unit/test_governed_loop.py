@@ -21,7 +21,8 @@ from htfi.governance.control.requests import BundleOffer, ControlRequest, Reenab
 from htfi.governance.control.state import ControlState, HoldSubject, apply, holds_on
 from htfi.governance.policy import judge
 from htfi.pipeline.audit.governed import GovernanceAuditor
-from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
+from htfi.pipeline.governance_ports import NoGovernanceLog, RequestQueue
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.record.entry import decode_entry, encode_entry
 from htfi.wiring.loop import build_loop

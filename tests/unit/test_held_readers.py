@@ -28,7 +28,8 @@ from htfi.governance.control.state import (
 )
 from htfi.governance.policy import judge
 from htfi.pipeline.audit.governed import GovernanceAuditor
-from htfi.pipeline.governed import NoGovernanceLog, RunGovernance
+from htfi.pipeline.governance_ports import NoGovernanceLog
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.entry import decode_entry, encode_entry
 from htfi.pipeline.weighing import forecast_problems, numeric_quantiles
 from htfi.wiring.loop import build_loop

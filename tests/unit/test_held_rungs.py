@@ -24,7 +24,8 @@ from htfi.governance.control.entries import (
 from htfi.governance.control.requests import ReenableRequest, StopRequest
 from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.recompute import check_entry
-from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
+from htfi.pipeline.governance_ports import NoGovernanceLog, RequestQueue
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.entry import decode_entry, encode_entry
 from htfi.scheduling.fidelity import is_watched
 from htfi.wiring.loop import build_loop

@@ -18,7 +18,8 @@ from htfi.narrative.question import Question, question_id
 from htfi.narrative.readers import TemplateReader
 from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
-from htfi.pipeline.governed import NoGovernanceLog, RunGovernance
+from htfi.pipeline.governance_ports import NoGovernanceLog
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.entry import decode_entry, encode_entry
 from htfi.wiring.loop import build_loop
 from htfi.wiring.settings import load_settings, override

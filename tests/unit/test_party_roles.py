@@ -124,14 +124,14 @@ def seen_names(text: str, seen: dict[str, float]) -> list[str]:
         (match.start(), match.end(), seen.get(match[0], 0.0)) for match in re.finditer(r"\w+|[^\w\s]", text)
     ]
     tokens = np.array([word[:2] for word in words])
-    named = np.array([word[2] for word in words])
-    return [text[one.start : one.end] for one in name_spans(text, [], tokens, named)]
+    roles = np.array([(word[2], 1.0 - word[2]) for word in words])
+    return [text[one.start : one.end] for one in name_spans(text, [], tokens, roles)]
 
 
 def test_a_commodity_that_its_verb_gives_away_is_named_without_it() -> None:
     text = "Gold slips as dollar firms"
     tokens = np.array([(0, 4), (5, 10)])
-    found = name_spans(text, EntityLinker({}).mentions(text), tokens, np.zeros(2))
+    found = name_spans(text, EntityLinker({}).mentions(text), tokens, np.array([(0.0, 1.0)] * 2))
     assert found[0] == NamedSpan(0, 4, ("GOLD",))
 
 

@@ -23,7 +23,8 @@ from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.question import Question
 from htfi.narrative.recent_news import NO_NEWS, NewsSelection
 from htfi.pipeline.audit.governed import GovernanceAuditor
-from htfi.pipeline.governed import NoGovernanceLog, RunGovernance
+from htfi.pipeline.governance_ports import NoGovernanceLog
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.entry import decode_entry
 from htfi.pipeline.swap_tests import SwapTests
 from htfi.pipeline.view_cache import ReadRequest, ViewCache

@@ -25,7 +25,8 @@ from htfi.governance.control.requests import StopRequest
 from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.audit.triggers import TriggerAuditor
-from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
+from htfi.pipeline.governance_ports import NoGovernanceLog, RequestQueue
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.record.entry import decode_entry, encode_entry
 from htfi.wiring.loop import build_loop

@@ -11,6 +11,15 @@ from htfi.domain.time import NS_PER_S, parse_timestamp, to_ns
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap]m)?", re.IGNORECASE)
 _NO_CLOCK = re.compile(r"(?:all[- ]?day|tentative|day \d+|tbd|tba|-+|)", re.IGNORECASE)
 _DAY = re.compile(r"\d{4}[-/.]\d\d[-/.]\d\d")
+# Days that can be read in one way: with points the day is first, and a month with a name is the month.
+_DAY_FIRST = re.compile(r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})(?P<clock>\b.*)")
+_NAMED_MONTH = re.compile(
+    r"(?:[a-z]{3,9},? )?"
+    r"(?:(?P<day>\d{1,2})[ -](?P<month>[a-z]{3,9})\.?,?[ -]|(?P<name>[a-z]{3,9})\.? (?P<number>\d{1,2}),? )"
+    r"(?P<year>\d{4})(?P<clock>\b.*)",
+    re.IGNORECASE,
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MAX_SHOWN = 40
 MIN_YEAR, MAX_YEAR = 1900, 2100
 
@@ -85,6 +94,7 @@ def _moment(value: Any, time_format: str) -> tuple[datetime | int, bool]:
         return found, "%H" in time_format or "%I" in time_format
     if _DAY.fullmatch(text):
         text = f"{text[:4]}-{text[5:7]}-{text[8:]}"
+    written, text = text, _in_iso_order(text)
     if re.fullmatch(r"\d{9,19}", text):
         return _since_1970(int(text)), True
     try:
@@ -93,10 +103,27 @@ def _moment(value: Any, time_format: str) -> tuple[datetime | int, bool]:
             return parse_timestamp(text), True
     except (ValueError, OverflowError):
         raise InvalidInput(
-            f"'{_shown(text)}' is not a time such as 2026-01-28 14:00; of another form state time_format, such as "
+            f"'{_shown(written)}' is not a time such as 2026-01-28 14:00; of another form state time_format, such as "
             '"%m/%d/%Y %H:%M"'
         ) from None
     return found, ":" in text or "T" in text
+
+
+def _in_iso_order(text: str) -> str:
+    """'3.11.2023 8:30' and 'Nov 3, 2023 8:30 am' as '2023-11-03 08:30:00'; any other text as it is."""
+    found = _DAY_FIRST.fullmatch(text) or _NAMED_MONTH.fullmatch(text)
+    if found is None:
+        return text
+    part = {name: value for name, value in found.groupdict().items() if value is not None}
+    day, month = part.get("day", part.get("number", "")), part.get("month", part.get("name", ""))
+    if not month.isdigit():
+        if month[:3].lower() not in _MONTHS:
+            return text
+        month = str(_MONTHS.index(month[:3].lower()) + 1)
+    clock = part["clock"].strip(" ,T")
+    at = _clock(clock) if _CLOCK.fullmatch(clock) else None
+    rest = (f" {at.isoformat()}" if at else f" {clock}") if clock else ""
+    return f"{part['year']}-{int(month):02}-{int(day):02}{rest}"
 
 
 def _since_1970(value: float) -> int:

@@ -16,7 +16,7 @@ import msgspec
 from htfi.calendar.columns import CalendarColumns, CalendarSource, find_columns
 from htfi.calendar.figures import WrittenFigure, read_figure
 from htfi.calendar.local_times import event_time, open_zone
-from htfi.calendar.recognition import currency_of_country, event_kind
+from htfi.calendar.recognition import currency_of_country, economy_of, event_kind
 from htfi.domain.errors import InvalidInput, MissingZone
 from htfi.domain.scheduled_event import ScheduledEvent
 
@@ -122,16 +122,17 @@ def _read_line(
         time_ns -= time_ns % (86_400 * 1_000_000_000)
     name = _text(columns.cell(row, "name"))[:MAX_NAME_CHARS]
     currency, symbol = _currency(row, columns, source), _text(columns.cell(row, "symbol")) or source.symbol
-    given = _text(columns.cell(row, "kind")) or source.kind
-    if not name and not given:
+    kind = _text(columns.cell(row, "kind")) or source.kind
+    if not name and not kind:
         raise InvalidInput("the row has no name of an event")
+    kind = kind or event_kind(name, currency, symbol, time_ns, _text(columns.cell(row, "country")))
     figures = _figures(row, columns, place, faults)
     known_ns = _instant(columns.cell(row, "known"), zone)
     event = ScheduledEvent(
         time_ns=time_ns,
-        kind=given or event_kind(name, currency, symbol, time_ns, _text(columns.cell(row, "country"))),
-        name=name or given,
-        currency="" if symbol else currency,
+        kind=kind,
+        name=name or kind,
+        currency="" if symbol else currency or economy_of(name, kind),
         symbol=symbol,
         impact=_IMPACTS.get(_text(columns.cell(row, "impact")).lower(), ""),
         is_exact=is_exact,

@@ -48,6 +48,8 @@ class _Rules(NamedTuple):
     by_currency: Mapping[str, str]  # currency to prefix
     currencies: Mapping[str, str]  # prefix or word to currency
     prefixes: Mapping[str, str]  # prefix or word to prefix
+    named_by: Mapping[str, re.Pattern[str]]  # currency to words that say so
+    country_words: re.Pattern[str]
 
 
 def event_kind(name: str, currency: str = "", symbol: str = "", time_ns: int = 0, country: str = "") -> str:
@@ -56,6 +58,15 @@ def event_kind(name: str, currency: str = "", symbol: str = "", time_ns: int = 0
     `country` is a calendar's own column of it; `time_ns` decides who is in office, 0 lets anybody be.
     """
     return _kind(name, currency, bool(symbol), time_ns if _names_a_person(name) else 0, country)
+
+
+def economy_of(name: str, kind: str = "") -> str:
+    """The currency of the economy that a name speaks of ('ECB rate decision', 'Retail sales, Great Britain'), else the
+    one whose kind it is; '' where neither tells.
+    """
+    rules, text = _rules(), plain_name(name)
+    prefix = _country_at_start(rules, text) or _country_within(rules, text) or kind.partition("_")[0]
+    return _bank_or_release(rules, text) or rules.currencies.get(prefix, "")
 
 
 def currency_of_country(country: str) -> str:
@@ -67,8 +78,11 @@ def currency_of_country(country: str) -> str:
 @lru_cache(maxsize=65_536)
 def _kind(name: str, currency: str, has_symbol: bool, time_ns: int, stated_country: str) -> str:
     rules, text = _rules(), plain_name(name)
-    country = next((prefix for words, prefix in rules.countries if text.startswith(f"{words} ")), "")
-    country = country or rules.prefixes.get(_plain(stated_country), "") or rules.by_currency.get(currency, "")
+    stated = rules.prefixes.get(_plain(stated_country), "")
+    if not (currency or stated or has_symbol):
+        currency = _bank_or_release(rules, text)
+        stated = "" if currency else _country_within(rules, text)
+    country = _country_at_start(rules, text) or stated or rules.by_currency.get(currency, "")
     for rule in rules.rules:
         if rule.currency and rule.currency != (currency or rules.currencies.get(country, "")):
             continue
@@ -80,6 +94,21 @@ def _kind(name: str, currency: str, has_symbol: bool, time_ns: int, stated_count
             if country:
                 return rule.kind.replace("{country}", country)
     return "earnings" if has_symbol and not currency else ""
+
+
+def _country_at_start(rules: _Rules, text: str) -> str:
+    return next((prefix for words, prefix in rules.countries if text.startswith(f"{words} ")), "")
+
+
+def _country_within(rules: _Rules, text: str) -> str:
+    found = rules.country_words.search(text)
+    return rules.prefixes[found[0]] if found else ""
+
+
+def _bank_or_release(rules: _Rules, text: str) -> str:
+    """The currency whose bank or release is named, where it is one alone ('Fed and ECB' tells nothing)."""
+    found = [currency for currency, words in rules.named_by.items() if words.search(text)]
+    return found[0] if len(found) == 1 else ""
 
 
 def plain_name(name: str) -> str:
@@ -139,7 +168,11 @@ def read_rules(table: Mapping[str, Any]) -> _Rules:
     rules = tuple(_read_rule(one, f"rule {place}") for place, one in enumerate(given, 1))
     words.sort(key=lambda pair: -len(pair[0]))
     prefixes = {**dict(words), **{prefix: prefix for prefix in countries}}
-    return _Rules(rules, tuple(words), by_currency, currencies, prefixes)
+    named: Mapping[str, Sequence[str]] = table.get("named_by", {})
+    named_by = {currency: _pattern(of) for currency, of in named.items()}
+    return _Rules(
+        rules, tuple(words), by_currency, currencies, prefixes, named_by, _pattern([one for one, _ in words])
+    )
 
 
 def _read_rule(given: Mapping[str, Any], where: str) -> _Rule:

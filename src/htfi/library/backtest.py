@@ -22,7 +22,8 @@ from htfi.library.html import block, table_html
 from htfi.library.plots import PlotPanel, plot
 from htfi.library.progress import loop_progress, progress_bar
 from htfi.library.results import ForecastState, rows_set_aside, set_aside_frame, warn_of_rows, why_none
-from htfi.library.tables import SetAsideRow, read_news, read_prices
+from htfi.library.set_aside import SetAsideRow
+from htfi.library.tables import read_news, read_prices
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.loop import DecisionLoop
 from htfi.wiring.in_memory_run import run_sources

@@ -35,7 +35,8 @@ from htfi.library.html import band_table, block, fan_block, first_shown, marked,
 from htfi.library.plots import fan_panel, plot
 from htfi.library.progress import loop_progress, progress_bar
 from htfi.library.results import ForecastState, rows_set_aside, set_aside_frame, warn_of_rows, why_none
-from htfi.library.tables import SetAsideRow, TableSource, read_news, read_prices
+from htfi.library.set_aside import SetAsideRow
+from htfi.library.tables import TableSource, read_news, read_prices
 from htfi.narrative.ports import NewsReader
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.loop import DecisionLoop

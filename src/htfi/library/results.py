@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from htfi.domain.counts import counted
 from htfi.library.frames import Frame, FrameKind, make_frame
-from htfi.library.tables import SetAsideRow, TableSource, more_rows
+from htfi.library.set_aside import SetAsideRow, more_rows
+from htfi.library.tables import TableSource
 from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.wiring.in_memory_run import InMemoryRun
 from htfi.wiring.loop import build_components

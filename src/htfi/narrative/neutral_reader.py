@@ -64,7 +64,7 @@ class NeutralFactReader(FactReader):
         known += [match.span() for match in _NO_NAMES.finditer(first.text)]
         found = [
             (one.start, one.end)
-            for one in name_spans(first.text, [], scores.spans, 1.0 - scores.roles[:, -1])
+            for one in name_spans(first.text, [], scores.spans, scores.roles)
             if not any(one.start < end and one.end > start for start, end in known)
             and not is_no_firm(first.text, one)
         ]

@@ -6,11 +6,11 @@ count. `<<name>>` stands for another value of the table, `<<table.name>>` for on
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from hashlib import blake2b
 from importlib.resources import files
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -54,6 +54,10 @@ def deferred(text: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
     return cast("re.Pattern[str]", _DeferredPattern(text, flags))
 
 
+# What a pattern gives in a text, by the name of the filter's method.
+_METHODS = {"search": "search", "finditer": "finditer", "match": "match_first", "may_match": "may_match"}
+
+
 class FilteredPattern:
     """A pattern for whole texts: compiled at its first use, tried only where a text has the words that it needs, and
     only at the words that it may begin with.
@@ -62,22 +66,33 @@ class FilteredPattern:
     def __init__(self, text: str, flags: re.RegexFlag = re.NOFLAG) -> None:
         self.text, self.flags = text, flags
 
-    def search(self, text: str) -> re.Match[str] | None:
-        return self.filter.search(text)
+    if TYPE_CHECKING:
 
-    def finditer(self, text: str, start: int = 0) -> Iterator[re.Match[str]]:
-        return iter(self.filter.finditer(text, start))
+        def search(self, text: str) -> re.Match[str] | None: ...
 
-    def match(self, text: str) -> re.Match[str] | None:
-        """As that of a pattern, at the beginning of a text."""
-        return self.filter.match_first(text)
+        def finditer(self, text: str, start: int = 0) -> Iterable[re.Match[str]]: ...
+
+        def match(self, text: str) -> re.Match[str] | None:
+            """As that of a pattern, at the beginning of a text."""
+            ...
+
+        def may_match(self, text: str) -> bool:
+            """Whether a text has the words without which the pattern matches nowhere in it."""
+            ...
+
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            """The methods above are those of the filter from their first use on: nothing is called between."""
+            of_filter = _METHODS.get(name)
+            if of_filter is None:
+                raise AttributeError(name)
+            found = getattr(self.filter, of_filter)
+            setattr(self, name, found)
+            return found
 
     def sub(self, instead: str, text: str) -> str:
-        return self._compiled.sub(instead, text) if self.filter.may_match(text) else text
-
-    def may_match(self, text: str) -> bool:
-        """Whether a text has the words without which the pattern matches nowhere in it."""
-        return self.filter.may_match(text)
+        return self._compiled.sub(instead, text) if self.may_match(text) else text
 
     @property
     def needed(self) -> tuple[Words, ...]:

@@ -13,6 +13,7 @@ from htfi.narrative.encoding.scorer import text_to_score
 from htfi.narrative.encoding.text_reading import TextReader, TextReading
 from htfi.narrative.facts.bodies import num_passages_worth
 from htfi.narrative.facts.fact_reader import FactReader
+from htfi.narrative.facts.passages.facts import PassageFacts
 from htfi.narrative.facts.record import NewsFacts
 from htfi.narrative.sanitising.sanitiser import UndisguisedText
 from htfi.narrative.symbol_readings import SymbolReadings
@@ -35,7 +36,7 @@ class PreparedItem(msgspec.Struct, frozen=True, array_like=True, gc=False):
     symbols: tuple[str, ...]
     alone: NewsFacts | None = None
     whole: NewsFacts | None = None
-    passages: tuple[NewsFacts, ...] = ()
+    passages: tuple[PassageFacts, ...] = ()
     is_unread: bool = False
 
     def facts(self, symbols: tuple[str, ...], max_passages: int) -> NewsFacts | None:

@@ -32,7 +32,8 @@ from htfi.narrative.rationale.amendment import (
 from htfi.narrative.rationale.versions import phrasing_of
 from htfi.pipeline.checkpoints import as_released
 from htfi.pipeline.components import RunContext
-from htfi.pipeline.governed import RunGovernance, subject_of
+from htfi.pipeline.governance_facts import subject_of
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.view_cache import late_question_id
 from htfi.pipeline.weighing import no_opinion, recorded_opinion
 from htfi.scheduling.fidelity import deep_read_plan, verification_plan

@@ -25,7 +25,7 @@ from htfi.narrative.recent_news import NO_NEWS
 from htfi.narrative.triggering import VERSION as TRIGGERS_VERSION
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.decided import DecidedSeries
-from htfi.pipeline.governed import Facts
+from htfi.pipeline.governance_facts import Facts
 from htfi.pipeline.numeric import decide_by_numbers, is_numeric, row_rationale
 from htfi.pipeline.point import PointColumns
 from htfi.pipeline.record.numeric import SharedFacts

@@ -5,15 +5,12 @@ applies to, so that a resumed run judges each decision again as it was judged. T
 point, the recorder once more just before a group is durable.
 """
 
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from htfi.domain.decision import Decision, Receipt
+from htfi.domain.decision import Decision
 from htfi.domain.errors import HtfiError, IntegrityError, LedgerUnavailable
 from htfi.domain.governance import (
     MAX_CAUSE_CHARS,
@@ -30,7 +27,6 @@ from htfi.governance.breakers.observations import BreakerObservation
 from htfi.governance.breakers.panel import BreakerPanel
 from htfi.governance.bundles.tables import DesksConfig
 from htfi.governance.checkpoints.config import CheckpointConfig
-from htfi.governance.checkpoints.reasons import facts_of as checkpoint_facts
 from htfi.governance.checkpoints.requests import ApprovalAnswer
 from htfi.governance.checkpoints.state import CheckpointState
 from htfi.governance.config import PolicyConfig
@@ -62,7 +58,6 @@ from htfi.governance.control.state import (
     holds_on,
     is_reader_held,
     is_reader_left_out,
-    readers_of,
     view_holds_on,
 )
 from htfi.governance.fairness.config import FairnessConfig
@@ -74,124 +69,8 @@ from htfi.pipeline.checkpoints import (
     release_facts,
     waits_for_people,
 )
-
-Facts = GovernanceFacts | UnsetType
-
-
-class PointFacts(NamedTuple):
-    """What governance knows of most decisions of a point, and of the others by their place."""
-
-    usual: Facts
-    others: Mapping[int, Facts] = MappingProxyType({})
-
-    def at(self, place: int) -> Facts:
-        return self.others.get(place, self.usual)
-
-    def take(self, places: Sequence[int]) -> "PointFacts":
-        """Of the decisions at these places alone, in this order."""
-        if not self.others:
-            return self
-        others = {new: self.others[place] for new, place in enumerate(places) if place in self.others}
-        return PointFacts(self.usual, others)
-
-
-class GovernanceLog(Protocol):
-    """The durable log of what changed in a run's governance."""
-
-    def recorded(self) -> Sequence[tuple[bytes, str]]:
-        """The entries with their leaf hashes (hex), from the first on."""
-        ...
-
-    def append(self, entry: bytes) -> Receipt:
-        """Make an entry durable. Raises: LedgerUnavailable."""
-        ...
-
-    def append_all(self, entries: Sequence[bytes]) -> Sequence[Receipt]:
-        """The same of several, together. Raises: LedgerUnavailable."""
-        ...
-
-
-class ControlRequests(Protocol):
-    """What is asked of the run from outside: by commands, files, signals, peers."""
-
-    @property
-    def has_new(self) -> bool:
-        """Whether `take` would give something. Costs nothing: it is asked before every release."""
-        ...
-
-    def take(self) -> Sequence[ControlRequest]:
-        """What was asked since the last call, oldest first."""
-        ...
-
-    def mark_stopped(self, request: StopRequest) -> None:
-        """Leave a sign that outlasts the process, where the stop could not be logged."""
-        ...
-
-    def share(self, request: StopRequest) -> None:
-        """Have the other nodes of the run's governance folder stop too, where there are any."""
-        ...
-
-
-class NoGovernanceLog:
-    """Null log: keeps the entries in memory only. For evaluations, audits and tests."""
-
-    def __init__(self, entries: Sequence[tuple[bytes, str]] = ()) -> None:
-        self._entries = list(entries)
-
-    def recorded(self) -> Sequence[tuple[bytes, str]]:
-        return self._entries
-
-    def append(self, entry: bytes) -> Receipt:
-        self._entries.append((entry, ""))
-        return Receipt(len(self._entries) - 1, "")
-
-    def append_all(self, entries: Sequence[bytes]) -> Sequence[Receipt]:
-        return [self.append(entry) for entry in entries]
-
-
-class RequestQueue:
-    """Requests in memory, also from signal handlers and other threads. The null source where nothing is pushed."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[ControlRequest] = deque()
-
-    @property
-    def has_new(self) -> bool:
-        return bool(self._waiting)
-
-    def push(self, request: ControlRequest) -> None:
-        self._waiting.append(request)
-
-    def take(self) -> Sequence[ControlRequest]:
-        return [self._waiting.popleft() for _ in range(len(self._waiting))]
-
-    def mark_stopped(self, request: StopRequest) -> None:
-        del request
-
-    def share(self, request: StopRequest) -> None:
-        del request
-
-
-def subject_of(decision: Decision) -> HoldSubject:
-    """What a hold may reach of a decision; an amendment has the swap test of the decision that it amends.
-
-    What its view was set aside for is taken from what it states of governance.
-    """
-    swaps = UNSET if decision.governance is UNSET else decision.governance.swaps
-    set_aside = () if decision.governance is UNSET else decision.governance.set_aside
-    forecast = decision.forecast
-    subject = HoldSubject(
-        decision.series,
-        forecast.weights.keys(),
-        swaps,
-        readers_of(decision.view, decision.plan.rung),
-        forecast.tilt is not None,
-        set_aside=set_aside,
-        is_amendment=bool(decision.amends) and not decision.is_checkpoint_release,
-    )
-    if decision.is_checkpoint_release:
-        return subject._replace(releases=decision.amends)
-    return subject._replace(checks=partial(checkpoint_facts, decision))
+from htfi.pipeline.governance_facts import Facts, PointFacts
+from htfi.pipeline.governance_ports import ControlRequests, GovernanceLog, NoGovernanceLog, RequestQueue
 
 
 class RunGovernance:

@@ -30,7 +30,7 @@ from htfi.narrative.rationale.versions import CURRENT
 from htfi.narrative.rationale.writer import is_led_by_one, state_rationale
 from htfi.narrative.recent_news import NO_NEWS
 from htfi.pipeline.decided import DecidedRows, DecidedSeries
-from htfi.pipeline.governed import PointFacts
+from htfi.pipeline.governance_facts import PointFacts
 from htfi.pipeline.point import PointColumns
 from htfi.pipeline.record.numeric import JudgedRows, Judgement, RecordedAxes, SharedFacts, encode_numeric
 from htfi.pipeline.record.rows import RowColumns

@@ -22,7 +22,8 @@ from htfi.governance.ledger.merkle import leaf_hash
 from htfi.governance.policy import judge
 from htfi.narrative.merging import unmerged
 from htfi.pipeline.decided import DecidedSeries
-from htfi.pipeline.governed import RunGovernance, subject_of
+from htfi.pipeline.governance_facts import subject_of
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.point_telemetry import NO_TELEMETRY, PointTelemetry
 from htfi.pipeline.ports import DecisionLedger, DecisionSink
 from htfi.pipeline.record.entry import (

@@ -37,7 +37,7 @@ from htfi.execution.turns import RecordedEvents, RunTurn
 from htfi.execution.worked_orders import ParentTerms, WorkedOrder
 from htfi.forecasting.joint.history import NormalScores
 from htfi.pipeline.decided import DecidedSeries
-from htfi.pipeline.governed import subject_of
+from htfi.pipeline.governance_facts import subject_of
 from htfi.pipeline.intake.outer_feed import OuterFeed
 from htfi.pipeline.ports import EventFeed
 from htfi.pipeline.traded_book import TradedBook

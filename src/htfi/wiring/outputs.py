@@ -224,8 +224,8 @@ class RecordedRun:
         return self.entries.size
 
     def decoded_by(self, decode: Decode) -> "RecordedRun":
-        """The same, for readers that share what was decoded."""
-        return replace(self, entries=replace(self.entries, decode=decode))
+        """The same, for readers of several passes, and such as share what was decoded."""
+        return replace(self, entries=replace(self.entries, decode=decode).held())
 
     def lines(self) -> Iterator[ReleasedLine | WithheldLine]:
         """From the first on, each time, without the deleted ones. Raises: IntegrityError where the ledger does not

@@ -33,6 +33,7 @@ from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.operator_actions import OperatorFeed
 from htfi.pipeline.point_telemetry import NO_TELEMETRY, PointTelemetry
 from htfi.pipeline.ports import DecisionSink, EventFeed, RowQuarantine
+from htfi.pipeline.record.decoded_once import DecodedOnce
 from htfi.pipeline.recorder import Watcher, no_subscriber
 from htfi.pipeline.run_state import LedgerTruncated, RunStateStore, SavedRun
 from htfi.wiring.calendar import open_calendar
@@ -95,6 +96,7 @@ class OpenRun:
     cache: RunCache | None = None
     orders: "OpenOrders | None" = None
     events: Sequence[ScheduledEvent] = ()  # of the calendar
+    decoded: DecodedOnce | None = None  # the decisions of which lines were made, of a run that ends
 
     def rejected_sources(self) -> list[str]:
         """A line on each source whose every row was quarantined."""
@@ -248,11 +250,13 @@ def open_run(
         sizes = [info.num_bytes for info in infos]
         chosen = choose_outputs(folder, outputs, sizes, is_piped=mirror is not None or bool(listen))
         outlet: DecisionSink = NullJournal(ledger.size)
+        ends = pushed is None and not any(spec.live for spec in specs)  # and its files are made then
+        decoded = DecodedOnce() if ends else None
         if OutputFile.LINES in chosen:
             mended = repair_journal(folder, recorded_run(ledger).entries, saved.num_released if saved else 0)
             if mended:
                 warn(f"{folder / JOURNAL} did not match the ledger ({mended}): it is written again")
-            outlet = journal = DecisionJournal(folder, mirror)
+            outlet = journal = DecisionJournal(folder, mirror, decoded)
             if listen:
                 may_send = edge.may_publish if edge is not None else lambda: True
                 closing.push(_close_keeping_error(LineServer(listen, journal.lines, may_send).close))
@@ -341,6 +345,7 @@ def open_run(
             cache,
             orders,
             calendar.events,
+            decoded,
         )
 
 

@@ -24,7 +24,7 @@ from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import open_private
 from htfi.governance.ledger.tombstones import parse_tombstone
 from htfi.pipeline.ports import MakeDecision
-from htfi.pipeline.record.decoded_once import Decode, decode_each
+from htfi.pipeline.record.decoded_once import Decode, DecodedOnce, decode_each
 from htfi.pipeline.record.entry import entry_json
 
 JOURNAL = "decisions.jsonl"
@@ -89,11 +89,13 @@ class DecisionJournal:
     Lines go to the operating system at `flush`, once a group, and to the disk at `close`: what a crash takes
     from the tail, the next run writes again from the ledger. `lines` are for those who read along; `mirror`, best
     unbuffered, receives each line once, after the file has it, at its reader's pace. A reader who left ends the run:
-    `flush` raises BrokenPipeError. Raises: DependencyUnavailable where the file cannot be opened or written.
+    `flush` raises BrokenPipeError. `held` gets the decisions of which lines were made. Raises: DependencyUnavailable
+    where the file cannot be opened or written.
     """
 
-    def __init__(self, folder: Path, mirror: BinaryIO | None = None) -> None:
+    def __init__(self, folder: Path, mirror: BinaryIO | None = None, held: DecodedOnce | None = None) -> None:
         self._path = folder / JOURNAL
+        self._held = held
         self._pending: list[bytes] = []
         self._pending_bytes = 0
         self._open = False
@@ -122,7 +124,10 @@ class DecisionJournal:
                 f"{self._path}: entry {receipt.index} cannot follow {self._num_released - 1}: "
                 "the journal and the ledger are of different runs"
             )
-        line = journal_line(receipt, entry, make() if make is not None else None)
+        decision = make() if make is not None else None
+        line = journal_line(receipt, entry, decision)
+        if decision is not None and self._held is not None:
+            self._held.hold(receipt, entry, decision)
         self._pending.append(line)
         self._pending_bytes += len(line)
         self._num_released += 1

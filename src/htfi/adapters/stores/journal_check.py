@@ -7,7 +7,7 @@ repairs, before it releases anything.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -19,7 +19,7 @@ from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.files import atomic_writer
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.governance.ledger.tombstones import parse_tombstone
-from htfi.pipeline.record.decoded_once import Decode, decode_each
+from htfi.pipeline.record.decoded_once import MAX_HELD, MAX_HELD_BYTES, Decode, decode_each
 from htfi.pipeline.record.entry import encode_entry
 from htfi.pipeline.record.words import WORDS
 
@@ -154,6 +154,30 @@ def _describe(what: str, whats: str, one: str, several: str, numbers: Sequence[i
 _LINE_HEAD = b',"leaf_hash":"%s","decision":'
 
 
+class _HeldStream:
+    """A stream of entries that is read once and held, where it is a short one."""
+
+    def __init__(self, stream: Callable[[], Iterator[tuple[bytes, bytes]]]) -> None:
+        self._stream = stream
+        self._held: list[tuple[bytes, bytes]] | None = None
+
+    def __call__(self) -> Iterator[tuple[bytes, bytes]]:
+        if self._held is not None:
+            yield from self._held
+            return
+        seen: list[tuple[bytes, bytes]] = []
+        left_bytes = MAX_HELD_BYTES
+        for entry, leaf in self._stream():
+            left_bytes -= len(entry)
+            if left_bytes >= 0:
+                seen.append((entry, leaf))
+            else:
+                seen.clear()
+            yield entry, leaf
+        if left_bytes >= 0:  # to the end, where the root was checked
+            self._held = seen
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerEntries:
     """The first `size` entries of a ledger: `stream` begins at the first each time, `at` gives one by its index.
@@ -165,6 +189,10 @@ class LedgerEntries:
     stream: Callable[[], Iterator[tuple[bytes, bytes]]]  # entry, its leaf hash
     at: Callable[[int], bytes]
     decode: Decode = decode_each
+
+    def held(self) -> "LedgerEntries":
+        """The same for a reader of several passes: those of a short ledger are read and checked in the first."""
+        return replace(self, stream=_HeldStream(self.stream)) if self.size <= MAX_HELD else self
 
     def entries(self) -> Iterator[tuple[Receipt, bytes]]:
         """Each entry with its receipt."""

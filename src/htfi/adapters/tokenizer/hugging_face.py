@@ -39,7 +39,11 @@ class HuggingFaceTokenizer:
         unknown = _unknown_token(config)
         self._tokenizer = _build(_plain_text_config(config), file)
         added = self._tokenizer.get_added_tokens_decoder()
-        vocab = self._tokenizer.get_vocab(with_added_tokens=True)
+        vocab = _stated_vocab(config)
+        if vocab is None:
+            vocab = self._tokenizer.get_vocab(with_added_tokens=True)
+        else:
+            vocab |= {token.content: index for index, token in added.items()}
         if not vocab:
             raise InvalidInput(f"{file}: the vocabulary is empty")
         self._specials = {token.content: index for index, token in added.items() if token.special}
@@ -50,15 +54,15 @@ class HuggingFaceTokenizer:
         self._size = max(vocab.values()) + 1
         if self._size > _MAX_ID:
             raise InvalidInput(f"{file}: token id {self._size - 1} is beyond {_MAX_ID}")
-        self._hash = _digest(vocab, self._special_ids)
         self._pieces = _word_pieces(config, vocab, self._special_ids)
         names = _names_before(config.get("post_processor"))
         self.opening = tuple(vocab[name] for name in names if name in vocab)
         """Ids that the file's template puts before every text, such as '<s>': the model was taught to begin so."""
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        return self._hash
+        """Found when it is asked for: of 30,000 words it takes as long as reading the file."""
+        return _digest(self._vocab, self._special_ids)
 
     @property
     def vocab_size(self) -> int:
@@ -161,11 +165,15 @@ def _word_pieces(config: dict[str, Any], vocab: Mapping[str, int], special_ids: 
     )
     if not is_plain:
         return None
-    plain = {word: index for word, index in vocab.items() if index not in special_ids}
-    first = {word: index for word, index in plain.items() if not word.startswith(_CONTINUED)}
-    continued = {
-        word.removeprefix(_CONTINUED): index for word, index in plain.items() if word.startswith(_CONTINUED)
-    }
+    first: dict[str, int] = {}
+    continued: dict[str, int] = {}
+    for word, index in vocab.items():
+        if index in special_ids:
+            continue
+        if word.startswith(_CONTINUED):
+            continued[word[len(_CONTINUED) :]] = index
+        else:
+            first[word] = index
     return word_pieces_core.WordPieces(first, continued)
 
 
@@ -266,6 +274,13 @@ def _unknown_token(config: dict[str, Any]) -> str | None:
         entry = cast("list[list[Any]]", vocab)[index]
         return str(entry[0])
     return None
+
+
+def _stated_vocab(config: dict[str, Any]) -> dict[str, int] | None:
+    """The words of a model that could be read, where the file lists them with their ids: sooner than asked for."""
+    model = config.get("model")
+    vocab = cast("dict[str, Any]", model).get("vocab") if isinstance(model, dict) else None
+    return dict(cast("dict[str, int]", vocab)) if isinstance(vocab, dict) else None
 
 
 def _digest(vocab: dict[str, int], special: Iterable[int]) -> str:

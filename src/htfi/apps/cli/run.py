@@ -353,8 +353,8 @@ def write_outputs(run: "OpenRun", folder: Path, *, with_report: bool) -> list[Pa
     recorder, forecaster = run.loop.recorder, run.loop.components.forecaster
     write_event_facts(folder, forecaster.event_facts(), event_times(run.events, forecaster.series))
     if not with_report or recorder.num_decided <= recorder.num_withheld:
-        return write_derived_files(run, folder, decode_each)
-    decode = DecodedOnce(run.ledger.size)
+        return write_derived_files(run, folder, run.decoded or decode_each)
+    decode = run.decoded or DecodedOnce(run.ledger.size)
     written = write_derived_files(run, folder, decode)
     return [write_report(folder, decode=decode), *written]
 

@@ -2,7 +2,8 @@
 
 from http import HTTPStatus
 
-from fastapi.responses import JSONResponse
+import msgspec
+from fastapi.responses import Response
 
 from htfi.domain.errors import HtfiError, InvalidInput
 
@@ -15,6 +16,21 @@ _TYPES = {
     429: "rate_limit_error",
     503: "service_unavailable_error",
 }
+
+
+class ErrorDetails(msgspec.Struct, frozen=True):
+    """What went wrong: in words, its kind, the parameter that it lies in, and a code, where there is one."""
+
+    message: str
+    type: str
+    param: str | None = None
+    code: str | None = None
+
+
+class ErrorBody(msgspec.Struct, frozen=True):
+    """One error, as OpenAI's clients read it."""
+
+    error: ErrorDetails
 
 
 class BadParameter(InvalidInput):
@@ -48,23 +64,17 @@ def is_openai_path(path: str) -> bool:
     return path.startswith(_PATHS)
 
 
-def error_body(
-    status: int, message: str, param: str | None = None, code: str | None = None
-) -> dict[str, dict[str, str | None]]:
-    """One error as a JSON object."""
+def error_body(status: int, message: str, param: str | None = None, code: str | None = None) -> ErrorBody:
     kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
-    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+    return ErrorBody(ErrorDetails(message, kind, param, code))
 
 
-def error_response(
-    status: int, error: Exception | str, headers: dict[str, str] | None = None
-) -> JSONResponse:
+def error_response(status: int, error: Exception | str, headers: dict[str, str] | None = None) -> Response:
     """One error as a response; a service that is full says when to come back."""
     param, code = getattr(error, "param", None), getattr(error, "code", None)
     if status in (429, 503):
         headers = {"Retry-After": str(RETRY_S), **(headers or {})}
     # What is wrong with a request is 400 here, where the paths of our own form answer 422.
     status = HTTPStatus.BAD_REQUEST if status == HTTPStatus.UNPROCESSABLE_ENTITY else status
-    return JSONResponse(
-        error_body(status, str(error), param, code if isinstance(code, str) else None), status, headers
-    )
+    body = error_body(status, str(error), param, code if isinstance(code, str) else None)
+    return Response(msgspec.json.encode(body), status, headers, "application/json")

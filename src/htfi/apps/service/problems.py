@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -58,7 +58,7 @@ _PUBLIC: dict[type[Exception], str] = {
 
 def problem(
     status: int, detail: str, *, instance: str = "", headers: dict[str, str] | None = None
-) -> JSONResponse:
+) -> Response:
     """One problem as a response; on a path of OpenAI's form an error of that form."""
     if is_openai_path(instance):
         return error_response(status, detail, headers)
@@ -80,29 +80,29 @@ def status_of(error: HtfiError) -> HTTPStatus:
 def add_problems(app: FastAPI) -> None:
     """Have an app answer every error as a problem."""
 
-    async def of_ours(request: Request, error: Exception) -> JSONResponse:
+    async def of_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, HtfiError)
         if is_openai_path(request.url.path):
             return error_response(status_of(error), error)
         detail = _PUBLIC.get(type(error), str(error))
         return problem(status_of(error), detail, instance=request.url.path)
 
-    async def of_http(request: Request, error: Exception) -> JSONResponse:
+    async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         headers = None if error.headers is None else dict(error.headers)
         return problem(error.status_code, str(error.detail), instance=request.url.path, headers=headers)
 
-    async def of_validation(request: Request, error: Exception) -> JSONResponse:
+    async def of_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{where}: {first['msg']}", instance=request.url.path)
 
-    async def of_gone(request: Request, error: Exception) -> JSONResponse:
+    async def of_gone(request: Request, error: Exception) -> Response:
         del error  # the client has left in the middle of its body: this is not read
         return problem(HTTPStatus.BAD_REQUEST, "the body ended before its end", instance=request.url.path)
 
-    async def of_others(request: Request, error: Exception) -> JSONResponse:
+    async def of_others(request: Request, error: Exception) -> Response:
         del error  # its words may hold what no client should see; the server's log has them
         detail = "the service failed at this request; its log says why"
         return problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail, instance=request.url.path)

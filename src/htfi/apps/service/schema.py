@@ -7,6 +7,7 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from htfi.apps.service.openai_errors import ErrorBody
 from htfi.client.bodies import Problem
 
 JSON = "application/json"
@@ -31,6 +32,16 @@ def gives(shape: type[msgspec.Struct] | None, *, media_type: str = JSON) -> dict
     }
 
 
+def gives_openai() -> dict[int | str, dict[str, Any]]:
+    """That an answer is any object, and an error of OpenAI's form: 400 is what is wrong with a request."""
+    error = {JSON: {"schema": _ref(ErrorBody)}}
+    return {
+        200: {"description": "The answer", "content": {JSON: {"schema": {"type": "object"}}}},
+        400: {"description": "The request cannot be used as it is", "content": error},
+        "default": {"description": "An error", "content": error},
+    }
+
+
 def gives_act(shape: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:
     """The same of an act: 202 where the run has not taken it yet."""
     found = gives(shape)
@@ -43,7 +54,7 @@ def add_schemas(app: FastAPI, shapes: Sequence[type[msgspec.Struct]]) -> None:
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             found = get_openapi(title=app.title, version=app.version, routes=app.routes, summary=app.summary)
-            _, schemas = msgspec.json.schema_components([*shapes, Problem], ref_template=_REF)
+            _, schemas = msgspec.json.schema_components([*shapes, Problem, ErrorBody], ref_template=_REF)
             known: dict[str, Any] = found.setdefault("components", {}).setdefault("schemas", {})
             known.update(schemas)
             app.openapi_schema = found

@@ -71,9 +71,17 @@ def shares_by_cell(
 
 
 def shares_of_sums(
-    hits: Array, counts: Array, num: NDArray[np.int64], nominal: float | Array | None = None
+    hits: Array,
+    counts: Array,
+    num: NDArray[np.int64],
+    nominal: float | Array | None = None,
+    *,
+    with_ends: bool = True,
 ) -> CellShares:
-    """The same from sums by cell and block [C, B]; blocks must be as long as `block_length` says."""
+    """The same from sums by cell and block [C, B]; blocks must be as long as `block_length` says.
+
+    `low` and `high`, most of the work, are NaN unless it is `with_ends`.
+    """
     num_cells, total = len(hits), counts.sum(axis=1)
     share = np.divide(hits.sum(axis=1), total, out=np.full(num_cells, np.nan), where=total > 0)
     blocks, error2 = _spread(hits - np.nan_to_num(share)[:, None] * counts, counts)
@@ -85,7 +93,8 @@ def shares_of_sums(
     wide = student_quantile(tail, np.maximum(blocks - 1.0, 1.0))
     narrow = student_quantile(tail, np.maximum(num - 1.0, 1.0))
     judged = np.where(blocks >= MIN_BLOCKS, np.minimum(effective * (narrow / wide) ** 2, num), np.nan)
-    low, high = _exact_interval(share, judged)
+    unknown = np.full(num_cells, np.nan)
+    low, high = _exact_interval(share, judged) if with_ends else (unknown, unknown)
     return CellShares(num, share, effective, low, high, _chance(share, judged, nominal))
 
 
@@ -143,13 +152,15 @@ def _spread(away: Array, weights: Array) -> tuple[Array, Array]:
 
 def _exact_interval(share: Array, num: Array) -> tuple[Array, Array]:
     """Clopper and Pearson's interval of shares [C] of real numbers of trials [C]; NaN where the number is."""
-    hits, tail = share * num, 0.5 * (1.0 - CONFIDENCE)
-    a, b = np.stack([hits, hits + 1.0]), np.stack([num - hits + 1.0, num - hits])
-    low, high = _where_beta_is(np.array([[tail], [1.0 - tail]]), a, b)
-    unknown = ~np.isfinite(num)
-    low = np.where(hits <= 0.0, 0.0, low)
-    high = np.where(num - hits <= 0.0, 1.0, high)
-    return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
+    low, high = np.full((2, len(num)), np.nan)
+    known = np.isfinite(num)
+    trials, tail = num[known], 0.5 * (1.0 - CONFIDENCE)
+    hits = share[known] * trials
+    a, b = np.stack([hits, hits + 1.0]), np.stack([trials - hits + 1.0, trials - hits])
+    ends = _where_beta_is(np.array([[tail], [1.0 - tail]]), a, b)
+    low[known] = np.where(hits <= 0.0, 0.0, ends[0])
+    high[known] = np.where(trials - hits <= 0.0, 1.0, ends[1])
+    return low, high
 
 
 def _where_beta_is(chance: Array, a: Array, b: Array) -> Array:

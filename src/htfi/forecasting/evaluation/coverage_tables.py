@@ -10,7 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.evaluation.cells import Cells, block_length, ratios_of_sums, shares_of_sums
+from htfi.forecasting.evaluation.cells import (
+    Cells,
+    CellShares,
+    block_length,
+    ratios_of_sums,
+    shares_of_sums,
+)
 from htfi.forecasting.evaluation.differences import holm
 from htfi.forecasting.scores import integration_weights, pinball
 
@@ -163,12 +169,9 @@ def _before(missed: Array, horizon: int) -> Array:
 def tabulate(cells: Sequence[tuple[str, str]], sums: CellSums) -> list[CellRow]:
     """A row for each cell, named (dimension, label), that has a forecast."""
     num = sums.num.sum(axis=1).astype(np.int64)
-    shares = [
-        shares_of_sums(hits, sums.num, num, stated)
-        for hits, stated in zip((sums.held90, sums.below05, sums.below01), _STATED.values(), strict=True)
-    ]
+    shares = _shares_of_each((sums.held90, sums.below05, sums.below01), sums.num, num)
     again = [
-        shares_of_sums(hits, counts, counts.sum(axis=1).astype(np.int64), _inside(of.share))
+        shares_of_sums(hits, counts, counts.sum(axis=1).astype(np.int64), _inside(of.share), with_ends=False)
         for hits, counts, of in (
             (sums.again05, sums.after05, shares[1]),
             (sums.again01, sums.after01, shares[2]),
@@ -197,6 +200,18 @@ def tabulate(cells: Sequence[tuple[str, str]], sums: CellSums) -> list[CellRow]:
             )
         )  # fmt: skip
     return rows
+
+
+def _shares_of_each(hits: Sequence[Array], counts: Array, num: NDArray[np.int64]) -> list[CellShares]:
+    """What `shares_of_sums` says of several things that are counted alike, in the order of `_STATED`: in one search."""
+    stated = np.repeat(list(_STATED.values()), len(num))
+    several = len(hits)
+    found = shares_of_sums(np.concatenate(hits), np.tile(counts, (several, 1)), np.tile(num, several), stated)
+    columns = [
+        np.split(column, several)
+        for column in (found.num, found.share, found.num_effective, found.low, found.high, found.p)
+    ]
+    return [CellShares(*each) for each in zip(*columns, strict=True)]
 
 
 def names_of(dimensions: Sequence[Dimension]) -> list[tuple[str, str]]:

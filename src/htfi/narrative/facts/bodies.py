@@ -4,13 +4,16 @@ What a passage says counts as far as it is about the headline's event and partie
 nothing to do with markets count for nothing, quoted words for less. Pure functions.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from htfi.domain.news import ItemReading
 from htfi.narrative.encoding.linking import is_company
+from htfi.narrative.facts.extraction import NamedParty
+from htfi.narrative.facts.figures import figures_in_context
+from htfi.narrative.facts.passages.facts import PassageFacts
 from htfi.narrative.facts.passages.quotations import Quotation
 from htfi.narrative.facts.passages.selection import Passage
 from htfi.narrative.facts.reading import Silence
@@ -25,7 +28,7 @@ from htfi.narrative.facts.record import (
     Tense,
     TextFault,
 )
-from htfi.narrative.facts.surprises import Surprise, Verdict, find_surprises
+from htfi.narrative.facts.surprises import Surprise, Verdict, find_surprises, surprises_among
 from htfi.narrative.thousandths import rounded
 
 MAX_PASSAGES = 4  # of a body, however long it is, that the network reads
@@ -108,15 +111,18 @@ def is_on_companies(facts: NewsFacts, *, all_named: bool) -> bool:
     """
     if facts.event.group is not EventGroup.COMPANY or facts.event_confidence < _UNSURE_KIND:
         return False
-    firms = [one for one in _firms(facts) if one.role not in _OUTSIDE]
+    firms = [one for one in _firms(facts.parties) if one.role not in _OUTSIDE]
     return len(firms) > 1 or any(one.symbols or all_named for one in firms)
+
+
+_Named = TypeVar("_Named", Party, NamedParty)
 
 
 class ReadPassage(NamedTuple):
     """A passage with its facts; `is_quoted` where it is mostly somebody's words."""
 
     passage: Passage
-    facts: NewsFacts
+    facts: PassageFacts
     is_quoted: bool
 
 
@@ -187,21 +193,21 @@ def _weight(facts: NewsFacts, one: ReadPassage) -> float:
     return weight * (_OF_OTHERS if _is_about_others(facts, read) else 1.0)
 
 
-def _is_recap(facts: NewsFacts) -> bool:
+def _is_recap(facts: PassageFacts) -> bool:
     return facts.tense is Tense.RECAP and facts.tense_confidence >= _RECAP
 
 
-def _is_about_others(facts: NewsFacts, passage: NewsFacts) -> bool:
+def _is_about_others(facts: NewsFacts, passage: PassageFacts) -> bool:
     """Whether a passage names companies, and none of the headline's."""
-    asked, named = list(_firms(facts)), list(_firms(passage))
+    asked, named = list(_firms(facts.parties)), list(_firms(passage.parties))
     return bool(asked and named) and not any(_is_same(one, other) for one in asked for other in named)
 
 
-def _firms(facts: NewsFacts) -> Iterator[Party]:
-    return (one for one in facts.parties if not one.symbols or any(map(is_company, one.symbols)))
+def _firms(parties: Iterable[_Named]) -> Iterator[_Named]:
+    return (one for one in parties if not one.symbols or any(map(is_company, one.symbols)))
 
 
-def _is_same(one: Party, other: Party) -> bool:
+def _is_same(one: Party, other: NamedParty) -> bool:
     if one.symbols and other.symbols:
         return bool(set(one.symbols) & set(other.symbols))
     left, right = one.name.casefold(), other.name.casefold()
@@ -232,7 +238,7 @@ def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def _body_facts(
-    facts: NewsFacts, told: Sequence[NewsFacts], weights: Sequence[float], *, is_contradicted: bool
+    facts: NewsFacts, told: Sequence[PassageFacts], weights: Sequence[float], *, is_contradicted: bool
 ) -> BodyFacts:
     by_tone = facts.event.group in _BY_TONE
     side = _mean([one.tone if by_tone else one.axis for one in told], weights)
@@ -247,7 +253,7 @@ def _body_facts(
     return BodyFacts(len(told), stance, rounded(side))
 
 
-def _parties(facts: NewsFacts, told: Sequence[NewsFacts], weights: Sequence[float]) -> tuple[Party, ...]:
+def _parties(facts: NewsFacts, told: Sequence[PassageFacts], weights: Sequence[float]) -> tuple[Party, ...]:
     """The headline's parties, with what passages say the event means for them; where it names no known firm ('Chipmaker
     slumps'), those that passages on the same event are mainly about, at no place of its text.
     """
@@ -258,45 +264,57 @@ def _parties(facts: NewsFacts, told: Sequence[NewsFacts], weights: Sequence[floa
             effects += [other.effect for other in one.parties if _is_same(party, other)]
             counted += [_OF_PASSAGE * weight] * (len(effects) - len(counted))
         joined.append(replace(party, effect=rounded(_mean(effects, counted))))
-    firms = list(_firms(facts))
+    firms = list(_firms(facts.parties))
     if len(firms) > 1 or any(one.symbols for one in firms):
         return tuple(joined)
     found: dict[str, Party] = {}
     for one, weight in zip(told, weights, strict=True):
-        for party in one.parties if weight and one.event is facts.event else ():
-            is_main = party.role is PartyRole.SUBJECT and party.effect * facts.tone >= 0.0
-            if is_main and party.symbols and is_company(party.symbols[0]):
-                found.setdefault(party.symbols[0], replace(party, start=-1, end=-1))
+        if (
+            not weight
+            or one.event is not facts.event
+            or not any(_may_be_main(facts, of) for of in one.parties)
+        ):
+            continue
+        for party, (role, sure) in zip(one.parties, one.roles(), strict=True):
+            if role is PartyRole.SUBJECT and _may_be_main(facts, party):
+                main = Party(party.name, -1, -1, role, rounded(sure), party.effect, party.symbols)
+                found.setdefault(party.symbols[0], main)
     return (*joined, *found.values())[:_MAX_FOUND]
 
 
-def _regions(facts: NewsFacts, told: Sequence[NewsFacts], weights: Sequence[float]) -> tuple[str, ...]:
+def _may_be_main(facts: NewsFacts, party: NamedParty) -> bool:
+    """Whether a passage's party may be whom it is mainly about: a known company, and the event no worse for it."""
+    return party.effect * facts.tone >= 0.0 and party.symbols != () and is_company(party.symbols[0])
+
+
+def _regions(facts: NewsFacts, told: Sequence[PassageFacts], weights: Sequence[float]) -> tuple[str, ...]:
     """The economies of the passage that counts most, of those on the same group of events."""
     best = max(
         (
-            (weight, one.regions)
+            (weight, one)
             for one, weight in zip(told, weights, strict=True)
             if weight and one.event.group is facts.event.group
         ),
         key=lambda one: one[0],
-        default=(0.0, ()),
+        default=None,
     )
-    return best[1]
+    return () if best is None else best[1].regions()
 
 
 def _surprises(facts: NewsFacts, passages: Sequence[ReadPassage]) -> tuple[Surprise, ...]:
     """The headline's comparisons, those that a passage contradicts without a verdict; without any, those of passages,
     or of a passage with what was expected of the headline's figures.
     """
-    of_body = [
-        one
-        for read in passages
-        if not _is_recap(read.facts) and not read.is_quoted
-        for one in read.facts.surprises
-        if one.verdict is not Verdict.UNCLEAR
-    ]
     if facts.action is not None:  # a bank's words on the economy compare nothing with what was expected
         return facts.surprises
+    own = [one for one in passages if not _is_recap(one.facts) and not one.is_quoted]
+    contexts = [figures_in_context(one.facts.text) for one in own]
+    of_body = [
+        one
+        for passage, context in zip(own, contexts, strict=True)
+        for one in surprises_among(passage.facts.text, context)
+        if one.verdict is not Verdict.UNCLEAR
+    ]
     if any(one.verdict is not Verdict.UNCLEAR for one in facts.surprises):
         opposed = {
             one.measure
@@ -313,9 +331,9 @@ def _surprises(facts: NewsFacts, passages: Sequence[ReadPassage]) -> tuple[Surpr
     if not of_body and facts.figures:
         of_body = [
             one
-            for read in passages
-            if read.facts.figures and not _is_recap(read.facts) and not read.is_quoted
-            for one in find_surprises(f"{facts.text.rstrip('.')}. {read.passage.text}")
+            for passage, context in zip(own, contexts, strict=True)
+            if context.placed
+            for one in find_surprises(f"{facts.text.rstrip('.')}. {passage.passage.text}")
             if one.verdict is not Verdict.UNCLEAR
         ]
     if facts.event.group is EventGroup.COMPANY and abs(facts.tone) >= _MIN_SIDE:  # the headline's side stands

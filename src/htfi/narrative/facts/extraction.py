@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
@@ -17,9 +18,8 @@ from htfi.narrative.facts.axis_words import axis_side
 from htfi.narrative.facts.event_words import forbidden_kinds
 from htfi.narrative.facts.faults import text_fault
 from htfi.narrative.facts.figures import figures_in_context
-from htfi.narrative.facts.name_words import means_of_names
 from htfi.narrative.facts.naming import find_name
-from htfi.narrative.facts.party_names import name_spans
+from htfi.narrative.facts.party_names import NamedSpan, find_parties, linked_spans
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyInstrument, PolicyModality
 from htfi.narrative.facts.policy.decisions import find_policy_action, with_statement
 from htfi.narrative.facts.prior_changes import changes_among
@@ -106,7 +106,7 @@ def extract_facts(
     figures = tuple(one.figure for one in context.placed)
     surprises = tuple(surprises_among(text, context))
     action = find_policy_action(text)
-    regions = _with_home(find_regions(text), action)
+    regions = text_regions(text, action)
     symbols = tuple(dict.fromkeys([mention.symbol for mention in mentions]))
     is_negated = _NEGATION.search(text) is not None
     changes = tuple(changes_among(text, context))
@@ -134,20 +134,15 @@ def extract_facts(
             action=action,
             fault=fault,
         )
-    event = int(scores.event.argmax())
-    forbidden = forbidden_kinds(text)
-    if KINDS[event] in forbidden:
-        allowed = np.array([kind not in forbidden for kind in KINDS])
-        event = int(np.where(allowed, scores.event, -1.0).argmax())
-    modality, tense = (int(part.argmax()) for part in (scores.modality, scores.tense))
-    unrelated = float(scores.event[_UNRELATED])
-    side = axis_side(KINDS[event], text)
-    axis, axis_neutral = _given_side(scores.axis, side)
-    tone, neutral = _given_side(scores.tone, side if KINDS[event].group is EventGroup.COMPANY else 0)
-    parties = tuple(_parties(text, scores, mentions, find_name(text, *asked)))
-    kind, sure = KINDS[event], float(scores.event[event])
-    if sure < _SURE_KIND and _is_bought(text, parties):
-        kind, sure = EventKind.ACQUISITION, _SURE_KIND
+    kind, sure, axis, axis_neutral, tone, neutral = judge_event(text, scores)
+    modality, tense = int(scores.modality.argmax()), int(scores.tense.argmax())
+    named = named_parties(text, scores, mentions, find_name(text, *asked))
+    parties = tuple(
+        Party(one.name, one.start, one.end, role, rounded(confidence), one.effect, one.symbols)
+        for one, (role, confidence) in zip(named.parties, roles_of(text, named, scores.event), strict=True)
+    )
+    if may_be_bought(text, sure) and {one.role for one in parties} >= IN_DEALS:
+        kind, sure = EventKind.ACQUISITION, SURE_KIND
     return NewsFacts(
         text=text,
         event=kind,
@@ -160,7 +155,7 @@ def extract_facts(
         modality_confidence=_rounded(scores.modality[modality]),
         tense=_TENSES[tense],
         tense_confidence=_rounded(scores.tense[tense]),
-        relevant=_rounded(1.0 - unrelated),
+        relevant=relevance(scores),
         negated=is_negated,
         parties=parties,
         symbols=symbols,
@@ -174,19 +169,49 @@ def extract_facts(
     )
 
 
-_SURE_KIND = (
+class JudgedEvent(NamedTuple):
+    """The kind of event of a text with its probability, and what `record.NewsFacts` holds of its axis and tone."""
+
+    kind: EventKind
+    sure: float
+    axis: float
+    axis_neutral: float
+    tone: float
+    neutral: float
+
+
+def judge_event(text: str, scores: FactScores) -> JudgedEvent:
+    """What the network and words together say of the event of a text."""
+    event = int(scores.event.argmax())
+    forbidden = forbidden_kinds(text)
+    if KINDS[event] in forbidden:
+        allowed = np.array([kind not in forbidden for kind in KINDS])
+        event = int(np.where(allowed, scores.event, -1.0).argmax())
+    kind = KINDS[event]
+    side = axis_side(kind, text)
+    axis = _given_side(scores.axis, side)
+    tone = _given_side(scores.tone, side if kind.group is EventGroup.COMPANY else 0)
+    return JudgedEvent(kind, float(scores.event[event]), *axis, *tone)
+
+
+def relevance(scores: FactScores) -> float:
+    """The probability that a text bears on any price."""
+    return _rounded(1.0 - float(scores.event[_UNRELATED]))
+
+
+SURE_KIND = (
     0.6  # probability of a kind of event, below which the verb and the roles of a deal say that it is one
 )
-_IN_DEALS = frozenset({PartyRole.ACQUIRER, PartyRole.TARGET})
+IN_DEALS = frozenset({PartyRole.ACQUIRER, PartyRole.TARGET})
 _BUYS = FilteredPattern(
     r"\b(?:to|will|agrees to|offers to) (?:buy|acquire|take over)\b|\b(?:acquires|takeover of|bid for)\b",
     re.I,
 )
 
 
-def _is_bought(text: str, parties: Sequence[Party]) -> bool:
-    """Whether a verb and the parties' roles say that one of them buys another."""
-    return {one.role for one in parties} >= _IN_DEALS and _BUYS.search(text) is not None
+def may_be_bought(text: str, sure: float) -> bool:
+    """Whether a text of an unsure kind of event has the verb of a deal, so that roles of `IN_DEALS` make it one."""
+    return sure < SURE_KIND and _BUYS.search(text) is not None
 
 
 _SIDE_RIGHT = 0.85  # of lines in which words tell a side, the share that have it; the others share the rest
@@ -231,28 +256,53 @@ _WITHOUT_DECISION = frozenset(
 )
 
 
-def _with_home(regions: tuple[str, ...], action: PolicyAction | None) -> tuple[str, ...]:
+def text_regions(text: str, action: PolicyAction | None) -> tuple[str, ...]:
     """The economies of a text, that of the bank which acted first."""
+    return _with_home(find_regions(text), action)
+
+
+def _with_home(regions: tuple[str, ...], action: PolicyAction | None) -> tuple[str, ...]:
     home = "" if action is None else region_of_bank(action.bank)
     return (home, *regions) if home and home not in regions else regions
 
 
-def _parties(
+class NamedParty(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A party before its role is known; see `record.Party`."""
+
+    name: str
+    start: int
+    end: int
+    effect: float
+    symbols: tuple[str, ...] = ()
+
+
+class NamedParties(NamedTuple):
+    """The parties that a text names, in its order, with what the network says of their roles, [parties, roles]."""
+
+    parties: tuple[NamedParty, ...]
+    shares: Shares
+
+
+def named_parties(
     text: str, scores: FactScores, mentions: Sequence[EntityMention], asked: tuple[int, int] | None
-) -> list[Party]:
-    """Names that are linked, and those in which the network sees a party, in the order of the text."""
-    spans = name_spans(text, mentions, scores.spans, 1.0 - scores.roles[:, -1], asked)
-    if not spans:
-        return []
-    places, shares, effects = means_of_names(
-        [one[:2] for one in spans], scores.spans, scores.roles, scores.effects, MAX_PARTIES
+) -> NamedParties:
+    """Names that are linked, and those in which the network sees a party."""
+    linked = linked_spans(text, mentions, asked)
+    taken = list(linked)
+    names, shares, effects = find_parties(
+        text, taken, scores.spans, scores.roles, scores.effects, MAX_PARTIES
     )
-    names = [spans[place] for place in places]
-    roles = assigned_roles(text, names, shares, scores.event)
-    return [
-        Party(text[one.start : one.end], one.start, one.end, role, rounded(sure), effect, one.symbols)
-        for one, (role, sure), effect in zip(names, roles, effects, strict=True)
+    parties = [
+        NamedParty(text[start:end], start, end, effect, () if place < 0 else linked[taken[place]])
+        for (start, end, place), effect in zip(names, effects, strict=True)
     ]
+    return NamedParties(tuple(parties), shares)
+
+
+def roles_of(text: str, named: NamedParties, events: Shares) -> list[tuple[PartyRole, float]]:
+    """The role of each party with its probability; `events` [kinds] is what the network says of the text's event."""
+    names = [NamedSpan(one.start, one.end, one.symbols) for one in named.parties]
+    return assigned_roles(text, names, named.shares, events)
 
 
 def _rounded(value: float | np.floating) -> float:

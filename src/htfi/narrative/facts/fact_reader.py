@@ -2,8 +2,8 @@
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from htfi.narrative.facts.extraction import (
     extract_facts,
     with_policy_action,
 )
+from htfi.narrative.facts.passages.facts import PassageFacts, read_passage
 from htfi.narrative.facts.passages.quotations import find_quotations
 from htfi.narrative.facts.passages.selection import Passage, most_relevant
 from htfi.narrative.facts.record import NewsFacts
@@ -54,7 +55,37 @@ class BodyReading(NamedTuple):
 
     alone: NewsFacts
     whole: NewsFacts
-    passages: tuple[NewsFacts, ...]
+    passages: tuple[PassageFacts, ...]
+
+
+_Facts = TypeVar("_Facts", NewsFacts, PassageFacts)
+
+
+class _Kept(Generic[_Facts]):
+    """The facts of the newest texts, by text and whom it is asked for."""
+
+    def __init__(self) -> None:
+        self._facts: OrderedDict[bytes, _Facts] = OrderedDict()  # by digest, newest last
+
+    def keep(self, text: str, asked: Asked, facts: _Facts) -> None:
+        self._facts[_digest(text, asked)] = facts
+
+    def read(
+        self,
+        texts: Sequence[tuple[str, Asked]],
+        read: Callable[[Sequence[tuple[str, Asked]]], Iterable[_Facts]],
+    ) -> dict[tuple[str, Asked], _Facts]:
+        """The facts of each text by itself, for whom it is asked; `read` reads those that are not kept."""
+        by_key = {one: _digest(*one) for one in texts}
+        found = {one: self._facts[key] for one, key in by_key.items() if key in self._facts}
+        unread = [one for one in by_key if one not in found]
+        found.update(zip(unread, read(unread), strict=True))
+        for one, key in by_key.items():
+            self._facts[key] = found[one]
+            self._facts.move_to_end(key)
+        while len(self._facts) > _MAX_KEPT:
+            self._facts.popitem(last=False)
+        return found
 
 
 class FactReader:
@@ -75,7 +106,7 @@ class FactReader:
         self._network, self._linker, self._headlines = network, linker, headlines
         self._of_passages = network if passages is None else passages
         self.version = "" if network is None else network.version
-        self._kept: OrderedDict[bytes, NewsFacts] = OrderedDict()  # by digest of the text, newest last
+        self._headlines_kept, self._passages_kept = _Kept[NewsFacts](), _Kept[PassageFacts]()
 
     def read(
         self,
@@ -107,21 +138,21 @@ class FactReader:
         DependencyUnavailable.
         """
         asked = asked or [NOTHING_ASKED] * len(headlines)
-        chosen = [
-            self._passages(facts, body, place, max_passages)
-            for place, (facts, body) in enumerate(zip(headlines, bodies, strict=True))
-        ]
-        below = self._read_texts(
+        chosen: list[tuple[Passage, ...]] = []
+        without: list[NewsFacts] = []
+        for place, (facts, body) in enumerate(zip(headlines, bodies, strict=True)):
+            chosen.append(self._passages(facts, body, place, max_passages))
+            without.append(with_policy_action(facts, body))
+        below = self._passages_kept.read(
             [(_clipped(one), whom) for of_body, whom in zip(chosen, asked, strict=True) for one in of_body],
-            are_passages=True,
+            self._extract_passages,
         )
         joined: list[BodyReading] = []
-        for facts, body, passages, whom in zip(headlines, bodies, chosen, asked, strict=True):
+        for alone, body, passages, whom in zip(without, bodies, chosen, asked, strict=True):
             quotations = find_quotations(body) if passages else []
             read = [
                 ReadPassage(one, below[_clipped(one), whom], is_quoted(one, quotations)) for one in passages
             ]
-            alone = with_policy_action(facts, body)
             joined.append(BodyReading(alone, with_body(alone, read), tuple(one.facts for one in read)))
         return joined
 
@@ -134,9 +165,9 @@ class FactReader:
         """The symbols of what a text names."""
         return self._linker.link(text)
 
-    def keep_passage(self, facts: NewsFacts) -> None:
+    def keep_passage(self, facts: PassageFacts) -> None:
         """Keep the facts of a passage that was read elsewhere, for when it is asked for."""
-        self._kept[_digest(facts.text, NOTHING_ASKED, is_passage=True)] = facts
+        self._passages_kept.keep(facts.text, NOTHING_ASKED, facts)
 
     def _read_headlines(self, texts: Sequence[str], asked: Sequence[Asked]) -> list[NewsFacts]:
         known: dict[str, NewsFacts] = {}
@@ -147,7 +178,7 @@ class FactReader:
         unknown = [
             one for one in zip(texts, asked, strict=True) if one[1] != NOTHING_ASKED or one[0] not in known
         ]
-        found = self._read_texts(unknown, are_passages=False)
+        found = self._headlines_kept.read(unknown, self._extract_headlines)
         return [
             found[text, whom] if (text, whom) in found else known[text]
             for text, whom in zip(texts, asked, strict=True)
@@ -161,24 +192,21 @@ class FactReader:
         num = max_passages(place, facts)
         if num <= 0:
             return ()
-        names = {facts.text[one.start : one.end] for one in self._linker.mentions(facts.text)}
-        return most_relevant(body, facts.text, names, min(num, MAX_PASSAGES))
+        return most_relevant(body, facts.text, self._names_in(facts.text), min(num, MAX_PASSAGES))
 
-    def _read_texts(
-        self, texts: Sequence[tuple[str, Asked]], *, are_passages: bool
-    ) -> dict[tuple[str, Asked], NewsFacts]:
-        """The facts of each text by itself, for whom it is asked; those that were read of late are not read again."""
-        by_key = {one: _digest(*one, is_passage=are_passages) for one in texts}
-        found = {one: self._kept[key] for one, key in by_key.items() if key in self._kept}
-        unread = [one for one in by_key if one not in found]
-        for (text, whom), one in zip(unread, self._scores(unread, are_passages=are_passages), strict=True):
-            found[text, whom] = extract_facts(text, one, self._linker, self.version, whom)
-        for one, key in by_key.items():
-            self._kept[key] = found[one]
-            self._kept.move_to_end(key)
-        while len(self._kept) > _MAX_KEPT:
-            self._kept.popitem(last=False)
-        return found
+    def _names_in(self, text: str) -> Iterator[str]:
+        """The names that a text holds, looked for when the first is asked for."""
+        for one in self._linker.mentions(text):
+            yield text[one.start : one.end]
+
+    def _extract_headlines(self, texts: Sequence[tuple[str, Asked]]) -> Iterable[NewsFacts]:
+        for (text, whom), scores in zip(texts, self._scores(texts, are_passages=False), strict=True):
+            yield extract_facts(text, scores, self._linker, self.version, whom)
+
+    def _extract_passages(self, texts: Sequence[tuple[str, Asked]]) -> Iterable[PassageFacts]:
+        for (text, whom), scores in zip(texts, self._scores(texts, are_passages=True), strict=True):
+            if scores is not None:
+                yield read_passage(text, scores, self._linker, whom)
 
     def _scores(
         self, texts: Sequence[tuple[str, Asked]], *, are_passages: bool
@@ -190,10 +218,9 @@ class FactReader:
         return network.read([text for text, _ in texts])
 
 
-def _digest(text: str, asked: Asked, *, is_passage: bool) -> bytes:
-    """Of what a text is kept under; a passage and a headline of the same words are read by different networks."""
-    kind = "passage" if is_passage else ""
-    return hashlib.blake2b("\0".join((text, *asked, kind)).encode(), digest_size=16).digest()
+def _digest(text: str, asked: Asked) -> bytes:
+    """Of what a text is kept under."""
+    return hashlib.blake2b("\0".join((text, *asked)).encode(), digest_size=16).digest()
 
 
 def _clipped(passage: Passage) -> str:

@@ -1,6 +1,6 @@
 """Finds the words of a text that may be names, joins them to names, and takes the means of what a network says of each.
 
-Compiled where a compiler is at hand (name_words.pxd): the same values either way.
+`names_core.pyx` does the same where a compiler was at hand.
 """
 
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-_MIN_NAMED = 0.5  # probability from which a word belongs to a party
-_MIN_BESIDE = 0.08  # the same, of a capitalised word that stands beside one which does
-_MIN_CAPITAL = 0.3  # the same, of a word with a capital among words without
-_TITLED = 0.7  # share of words with a capital from which all have one
-_MIN_SUM = 1e-9
+MIN_NAMED = 0.5  # probability from which a word belongs to a party
+MIN_BESIDE = 0.08  # the same, of a capitalised word that stands beside one which does
+MIN_CAPITAL = 0.3  # the same, of a word with a capital among words without
+TITLED = 0.7  # share of words with a capital from which all have one
+MIN_SUM = 1e-9
 _JOINS = frozenset({" ", "-", " & ", "&", "/", ". ", "’", "'"})
 # Words that belong to no name, at either end of one.
 _BESIDE = """
@@ -25,11 +25,33 @@ _BEFORE = """
 suitor bidder broker rival activist airline airlines bank lender insurer drugmaker chipmaker carmaker automaker retailer
 brewer miner shipper utility supplier customer maker fund regulator judge jury court investors investor analyst analysts
 acquisition purchase holders owner parent startup unlisted privately listed exclusive update breaking why how new"""
-_NO_NAME, _DESCRIPTIONS = frozenset(_BESIDE.split()), frozenset(_BEFORE.split())
+NO_NAME, DESCRIPTIONS = frozenset(_BESIDE.split()), frozenset(_BEFORE.split())
 
 Numbers = Any  # a numpy array, or a memoryview of one
 Span = tuple[int, int]
 NamedWord = tuple[int, int, float]  # start, end, probability of belonging to a party
+FoundName = tuple[int, int, int]  # start, end, its place among the spans that are taken, −1 for none
+
+
+def find_names(text: str, taken: list[Span], tokens: Numbers, roles: Numbers) -> list[FoundName]:
+    """The spans that are taken, and names of words over none of them, in the order of the text.
+
+    Shapes: `tokens` int64 [T, 2] in characters, `roles` float64 [T, roles + 1] (the last: no party).
+    """
+    words = named_words(text, tokens, 1.0 - roles[:, -1], taken)
+    found = [(start, end, place) for place, (start, end) in enumerate(taken)]
+    return sorted([*found, *((start, end, -1) for start, end in name_runs(text, words))])
+
+
+def find_parties(
+    text: str, taken: list[Span], tokens: Numbers, roles: Numbers, effects: Numbers, max_names: int
+) -> tuple[list[FoundName], Numbers, list[float]]:
+    """Those names of `find_names` that any token lies over, at most `max_names`, with what the network says of them,
+    as in `means_of_names`.
+    """
+    names = find_names(text, taken, tokens, roles)
+    places, shares, of_names = means_of_names([one[:2] for one in names], tokens, roles, effects, max_names)
+    return [names[place] for place in places], shares, of_names
 
 
 def named_words(text: str, tokens: Numbers, named: Numbers, taken: list[Span]) -> list[NamedWord]:
@@ -109,7 +131,7 @@ def name_runs(text: str, words: list[NamedWord]) -> list[Span]:
         if char.isalpha():
             num_letters += 1
             num_capitals += char.isupper()
-    is_titled = num_capitals > _TITLED * max(num_letters, 1)
+    is_titled = num_capitals > TITLED * max(num_letters, 1)
     states = [_may_be_named(text, word[0], word[1], word[2], is_titled) for word in words]
     runs: list[Span] = []
     place, num = 0, len(words)
@@ -121,10 +143,10 @@ def name_runs(text: str, words: list[NamedWord]) -> list[Span]:
         while last + 1 < num and states[last + 1] and text[words[last][1] : words[last + 1][0]] in _JOINS:
             last += 1
         first = place
-        while first < last and text[words[first][0] : words[first][1]].casefold() in _DESCRIPTIONS:
+        while first < last and text[words[first][0] : words[first][1]].casefold() in DESCRIPTIONS:
             first += 1  # what only describes the company before it
         for word in words[first : last + 1]:
-            if word[2] >= (_MIN_NAMED if is_titled else _MIN_CAPITAL):
+            if word[2] >= (MIN_NAMED if is_titled else MIN_CAPITAL):
                 runs.append((words[first][0], words[last][1]))
                 break
         place = last + 1
@@ -150,15 +172,15 @@ def _may_be_named(text: str, start: int, end: int, share: float, is_titled: bool
         if char.isupper() or char.isdigit():
             has_sign = True
             break
-    if not has_sign or written.casefold() in _NO_NAME:
+    if not has_sign or written.casefold() in NO_NAME:
         return False
-    if share >= _MIN_NAMED:
+    if share >= MIN_NAMED:
         return True
     if is_titled or not written.isalpha() or not written[0].isupper():
         return False
     before = text[:start]
     opens = not before.rstrip("\"'“‘( ") or before.rstrip().endswith((":", ";", "."))
-    return share >= (_MIN_CAPITAL if opens else _MIN_BESIDE)
+    return share >= (MIN_CAPITAL if opens else MIN_BESIDE)
 
 
 def means_of_names(
@@ -192,7 +214,7 @@ def means_of_names(
             continue
         for role in range(num_roles):
             rows[row, role] = rows[row, role] / num
-        whole = max(_sum_of(rows, row, num_roles), _MIN_SUM)
+        whole = max(_sum_of(rows, row, num_roles), MIN_SUM)
         for role in range(num_roles):
             rows[row, role] = rows[row, role] / whole
         places.append(place)

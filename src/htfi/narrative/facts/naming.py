@@ -43,7 +43,9 @@ _AFTER = r"(?:['’]s?)?(?![\w&])"
 def find_name(text: str, symbol: str, name: str) -> tuple[int, int] | None:
     """Where the text names an asset, in characters; the longest form of its name that is found counts first."""
     for pattern in _patterns(symbol, name, is_shouted=text.isupper()):
-        for found in pattern.finditer(text):
+        if pattern.needed not in text:
+            continue
+        for found in pattern.compiled.finditer(text):
             is_whole = found[1].casefold() == name.casefold() and not has_built_in_name(symbol)
             if is_whole or not is_of_another(text, found.end(1), name):
                 return found.start(1), found.end(1)
@@ -94,22 +96,39 @@ def has_symbol_as_word(text: str, symbol: str) -> bool:
     )
 
 
+class _NamePattern:
+    """One form of a name, compiled at the first text that holds what it needs: most symbols are in none."""
+
+    __slots__ = ("_compiled", "_flags", "_text", "needed")
+
+    def __init__(self, text: str, needed: str, flags: re.RegexFlag = re.NOFLAG) -> None:
+        self._text, self._flags = text, flags
+        self.needed = needed  # what stands in every text that it matches in
+        self._compiled: re.Pattern[str] | None = None
+
+    @property
+    def compiled(self) -> re.Pattern[str]:
+        if self._compiled is None:
+            self._compiled = re.compile(self._text, self._flags)
+        return self._compiled
+
+
 @lru_cache(maxsize=4096)
-def _patterns(symbol: str, name: str, *, is_shouted: bool) -> tuple[re.Pattern[str], ...]:
-    found: list[re.Pattern[str]] = []
+def _patterns(symbol: str, name: str, *, is_shouted: bool) -> tuple[_NamePattern, ...]:
+    found: list[_NamePattern] = []
     for form in dict.fromkeys(name_forms(name)):
         is_word = " " not in form
         # A single word must be written as a name: with its capitals, its first alone, or all.
         forms = dict.fromkeys((form, form.upper(), form.capitalize())) if is_word else (form,)
         written = "|".join(re.escape(one) for one in forms)
         flags = re.NOFLAG if is_word else re.IGNORECASE
-        found.append(re.compile(rf"(?<![\w&])({written}){_AFTER}", flags))
+        found.append(_NamePattern(rf"(?<![\w&])({written}){_AFTER}", "", flags))
     root = symbol.lstrip("^$").partition(".")[0].partition("=")[0]
     if root:
         tagged = re.escape(root)
-        found.append(re.compile(rf"\$({tagged})(?!\w)", re.IGNORECASE))
-        found.append(re.compile(rf"(?:NYSE|NASDAQ|Nasdaq|LSE|TSX|NSE|BSE)\s?:\s?({tagged})(?!\w)"))
-        found.append(re.compile(rf"\(({tagged})(?:\.\w{{1,3}})?\)"))
+        found.append(_NamePattern(rf"\$({tagged})(?!\w)", "$", re.IGNORECASE))
+        found.append(_NamePattern(rf"(?:NYSE|NASDAQ|Nasdaq|LSE|TSX|NSE|BSE)\s?:\s?({tagged})(?!\w)", root))
+        found.append(_NamePattern(rf"\(({tagged})(?:\.\w{{1,3}})?\)", root))
         if len(root) >= 3 and root.isupper() and not is_shouted and not is_word_symbol(root):
-            found.append(re.compile(rf"(?<![\w$.])({tagged})(?![\w])"))
+            found.append(_NamePattern(rf"(?<![\w$.])({tagged})(?![\w])", root))
     return tuple(found)

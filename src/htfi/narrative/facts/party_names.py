@@ -3,13 +3,22 @@ party, with the rest of the name beside them.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi.narrative.encoding.linking import EntityMention
-from htfi.narrative.facts.name_words import name_runs, named_words
+from htfi.narrative.facts import name_words
+
+try:
+    from htfi.narrative.facts import names_core as core
+except ImportError:
+    core = None
+if TYPE_CHECKING or core is None:
+    find_names, find_parties = name_words.find_names, name_words.find_parties
+else:
+    find_names, find_parties = core.find_names, core.find_parties
 
 # Words in which a party is seen though none of them is one that acts: nationalities, places, courts, goods, markets.
 _NO_FIRMS = """
@@ -32,30 +41,34 @@ class NamedSpan(NamedTuple):
 
 
 def name_spans(
-    text: str,
-    mentions: Sequence[EntityMention],
-    tokens: NDArray[np.int64],
-    named: NDArray[np.float64],
-    asked: tuple[int, int] | None = None,
+    text: str, mentions: Sequence[EntityMention], tokens: NDArray[np.int64], roles: NDArray[np.float64]
 ) -> list[NamedSpan]:
     """Names in the order of the text, none over another.
 
-    Shapes: `tokens` [T, 2] in characters, `named` [T] the probability of belonging to a party. `asked` is where a name
-    stands that somebody asked for.
+    Shapes: `tokens` [T, 2] in characters, `roles` [T, roles + 1], the last the probability of belonging to no party.
+    """
+    linked = linked_spans(text, mentions)
+    taken = list(linked)
+    return [
+        NamedSpan(start, end, () if place < 0 else linked[taken[place]])
+        for start, end, place in find_names(text, taken, tokens, roles)
+    ]
+
+
+def linked_spans(
+    text: str, mentions: Sequence[EntityMention], asked: tuple[int, int] | None = None
+) -> dict[tuple[int, int], tuple[str, ...]]:
+    """Where the names that are linked stand, with their symbols. `asked` is where a name stands that somebody asked
+    for.
     """
     linked: dict[tuple[int, int], list[str]] = {}
     for mention in mentions:
         linked.setdefault(_without_verb(text, mention), []).append(mention.symbol)
-    taken = list(linked)
     if asked is not None:
         parts = [one for one in linked if asked[0] <= one[0] and one[1] <= asked[1]]
-        if parts or not _overlap(asked, taken):
+        if parts or not _overlap(asked, list(linked)):
             linked[asked] = [symbol for part in parts for symbol in linked.pop(part)]
-            taken.append(asked)
-    spans = [NamedSpan(start, end, tuple(dict.fromkeys(symbols))) for (start, end), symbols in linked.items()]
-    words = named_words(text, tokens, named, taken)
-    spans += [NamedSpan(start, end, ()) for start, end in name_runs(text, words)]
-    return sorted(spans)
+    return {span: tuple(dict.fromkeys(symbols)) for span, symbols in linked.items()}
 
 
 def _without_verb(text: str, mention: EntityMention) -> tuple[int, int]:

@@ -2,6 +2,8 @@
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from htfi.narrative.patterns import Patterns
@@ -24,7 +26,8 @@ _ABBREVIATION = _DATA.compiled("abbreviation")
 _BEGINS_SMALL = re.compile(r"\s+[a-z,;]")
 
 
-def split_sentences(text: str) -> list[Sentence]:
+@lru_cache(maxsize=4)  # of one body passages are chosen, and a central bank's decision is looked for
+def split_sentences(text: str) -> tuple[Sentence, ...]:
     """The sentences of a text. A blank line and a list's mark end one, a line's end does not."""
     found: list[Sentence] = []
     breaks = [match.span() for match in _PARAGRAPH.finditer(text)] if "\n" in text else []
@@ -38,10 +41,10 @@ def split_sentences(text: str) -> list[Sentence]:
             begin = match.end()
         _add(found, text, begin, stop)
         start = following
-    return found
+    return tuple(found)
 
 
-def sentence_at(sentences: list[Sentence], position: int) -> int:
+def sentence_at(sentences: Sequence[Sentence], position: int) -> int:
     """The number of the sentence that a character stands in, or of the last one before it."""
     return max(bisect_right(sentences, position, key=lambda one: one.start) - 1, 0)
 

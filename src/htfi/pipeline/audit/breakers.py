@@ -16,7 +16,8 @@ from htfi.governance.breakers.states import FIRM_SCOPE
 from htfi.governance.bundles.bundle import parse_bundle
 from htfi.governance.config import PolicyConfig
 from htfi.governance.control.entries import BreakerMoved, BundleAdopted, GovernanceEntry, Reenabled
-from htfi.pipeline.governed import NoGovernanceLog, RunGovernance
+from htfi.pipeline.governance_ports import NoGovernanceLog
+from htfi.pipeline.governed import RunGovernance
 
 
 class BreakerAuditor:

@@ -16,7 +16,9 @@ from htfi.pipeline.amendments import released_decision
 from htfi.pipeline.audit.checkpoints import AuditedSignatures, CheckpointAuditor, WaitingDecisionRecord
 from htfi.pipeline.audit.planned import PlannedHoldsAuditor
 from htfi.pipeline.checkpoints import waits_for_people
-from htfi.pipeline.governed import NoGovernanceLog, RunGovernance, subject_of
+from htfi.pipeline.governance_facts import subject_of
+from htfi.pipeline.governance_ports import NoGovernanceLog
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.wording import with_words
 from htfi.pipeline.swap_tests import model_swap_problems
 

@@ -20,7 +20,7 @@ from htfi.governance.control.state import (
     view_holds_on,
 )
 from htfi.narrative.merging import unmerged
-from htfi.pipeline.governed import subject_of
+from htfi.pipeline.governance_facts import subject_of
 from htfi.scheduling.fidelity import is_prepared, is_watched
 
 _BEFORE_HELD = (

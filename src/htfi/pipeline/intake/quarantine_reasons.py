@@ -45,7 +45,7 @@ _REMEDIES: Mapping[QuarantineReason, str] = MappingProxyType({
     QuarantineReason.UNKNOWN_KIND: "state `kind` and map the columns under [source.columns]",
     QuarantineReason.MISSING_FIELD: "map the missing column under [source.columns]",
     QuarantineReason.BAD_SYMBOL: "map `symbol` under [source.columns], or state `symbol`",
-    QuarantineReason.BAD_NUMBER: "map the right columns under [source.columns]",
+    QuarantineReason.BAD_NUMBER: "map the right columns under [source.columns], and write numbers as 1234.5",
     QuarantineReason.BAD_PRICE: "map the right columns under [source.columns]",
     QuarantineReason.BAD_SIZE: "map the right columns under [source.columns]",
     QuarantineReason.BAD_SIDE: "map `side` under [source.columns]",

@@ -15,7 +15,8 @@ from htfi.governance.bundles.tables import BundleTables
 from htfi.governance.config import PolicyConfig
 from htfi.governance.control.requests import BundleOffer, StopRequest
 from htfi.governance.control.state import HoldSubject
-from htfi.pipeline.governed import RequestQueue, RunGovernance
+from htfi.pipeline.governance_ports import RequestQueue
+from htfi.pipeline.governed import RunGovernance
 from htfi_eval.results import PartFigures
 
 NUM_SERIES = (1_000, 100, 20)  # a point; the figure is that of the first

@@ -24,7 +24,8 @@ from htfi.governance.control.entries import BundleAdopted, encode_governance
 from htfi.governance.fairness.config import FairnessConfig
 from htfi.narrative.text import clean
 from htfi.pipeline.decided import DecidedSeries
-from htfi.pipeline.governed import NoGovernanceLog, RunGovernance
+from htfi.pipeline.governance_ports import NoGovernanceLog
+from htfi.pipeline.governed import RunGovernance
 from htfi.wiring.in_memory_run import NullSink
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings

@@ -64,7 +64,9 @@ def fairness(
     from htfi.apps.cli.audit.text import audit_json, print_audit
     from htfi.apps.cli.scenario.command import write_text
     from htfi.governance.fairness.findings import Correction
-    from htfi.wiring.fairness import NamedColumn, audit_runs, audit_table
+    from htfi.wiring.fairness.client_decisions import audit_table
+    from htfi.wiring.fairness.columns import NamedColumn
+    from htfi.wiring.fairness.forecasts import audit_runs
 
     if decision is None and outcome is None and score is None:
         found = audit_runs(sources, groups, protected, Correction(correction))

@@ -18,7 +18,8 @@ from htfi.apps.display.page import page_html
 from htfi.governance.fairness.findings import GroupFigure
 from htfi.library.charts.figures import chart_html
 from htfi.library.charts.specs import DotChart, DotGroup
-from htfi.wiring.fairness import RunAudit, TableAudit
+from htfi.wiring.fairness.client_decisions import TableAudit
+from htfi.wiring.fairness.forecasts import RunAudit
 
 _STYLE = (
     "td.text,th.text{text-align:left} figure{margin-bottom:32px} .different{font-weight:600;color:#b3261e}"

@@ -9,7 +9,8 @@ from htfi.domain.content_marking import FIELD, content_marking
 from htfi.governance.fairness.findings import GapVerdict, GroupFigure, GroupGap
 from htfi.governance.fairness.forecasts import COVERAGE, MODEL_READ, WAITING, WITHHELD
 from htfi.governance.fairness.proxies import ProxyFigure
-from htfi.wiring.fairness import RunAudit, TableAudit
+from htfi.wiring.fairness.client_decisions import TableAudit
+from htfi.wiring.fairness.forecasts import RunAudit
 
 _IN_SHARES = frozenset({COVERAGE, MODEL_READ, WITHHELD})
 FIGURE_COLUMNS = ("attribute", "group", "measure", "rows", "value", "95% interval")

@@ -177,6 +177,11 @@ def _show_unknown(check: CalendarCheck, most: int | None) -> None:
     ]
     rest = len(names) - len(rows)
     notes = [f"and {counted(rest, 'name')} more: --all"] if rest else []
+    if nameless := sum(1 for one in names if not one[0]):
+        notes.append(
+            f"{counted(nameless, 'name')} of no economy: a column country or currency, or currency of the [[source]], "
+            "says whose they are"
+        )
     print_line(f"not recognised, so each is learnt by its own words: {counted(num, 'event')}")
     print_table(("currency", "name", "events", "high impact"), rows, notes=notes)
 

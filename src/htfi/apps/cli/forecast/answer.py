@@ -32,7 +32,8 @@ from htfi.library.arguments import bar_interval
 from htfi.library.charts.fan import BAND_LEVELS, format_price, quantile_at
 from htfi.library.forecast import newest_decisions
 from htfi.library.results import rows_set_aside
-from htfi.library.tables import SetAsideRow, file_source, read_prices
+from htfi.library.set_aside import SetAsideRow
+from htfi.library.tables import file_source, read_prices
 from htfi.wiring.settings import Settings
 
 

@@ -30,7 +30,7 @@ from htfi.apps.service.openai_api.requests import (
 from htfi.apps.service.openai_api.served_models import ServedModels
 from htfi.apps.service.openai_errors import ClientGone, error_body
 from htfi.apps.service.problems import status_of
-from htfi.apps.service.schema import JSON, gives, takes
+from htfi.apps.service.schema import JSON, gives_openai, takes
 from htfi.domain.errors import HtfiError
 from htfi.library.serving.callers import Scope
 
@@ -46,13 +46,13 @@ generating = APIRouter(dependencies=[Depends(needs(Scope.GENERATE))])
 reading = APIRouter(dependencies=[Depends(needs(Scope.READ))])
 
 
-@reading.get("/models", summary="The language models that are served", responses=gives(None))
+@reading.get("/models", summary="The language models that are served", responses=gives_openai())
 async def models(request: Request) -> Response:
     served = _served(request)
     return _json({"object": "list", "data": [served.body(name) for name in served.names]})
 
 
-@reading.get("/models/{name:path}", summary="One of them", responses=gives(None))
+@reading.get("/models/{name:path}", summary="One of them", responses=gives_openai())
 async def model(request: Request, name: str) -> Response:
     served = _served(request)
     served.check(name, served.names)
@@ -63,7 +63,7 @@ async def model(request: Request, name: str) -> Response:
     "/chat/completions",
     summary="Go on with a conversation",
     openapi_extra=takes(ChatCompletionRequest),
-    responses=gives(None),
+    responses=gives_openai(),
 )
 async def chat_completions(request: Request) -> Response:
     asked = read_request(await read_bytes(request, MAX_BODY_BYTES), ChatCompletionRequest)
@@ -79,7 +79,10 @@ async def chat_completions(request: Request) -> Response:
 
 
 @generating.post(
-    "/completions", summary="Go on with a text", openapi_extra=takes(CompletionRequest), responses=gives(None)
+    "/completions",
+    summary="Go on with a text",
+    openapi_extra=takes(CompletionRequest),
+    responses=gives_openai(),
 )
 async def completions(request: Request) -> Response:
     asked = read_request(await read_bytes(request, MAX_BODY_BYTES), CompletionRequest)
@@ -96,7 +99,7 @@ async def completions(request: Request) -> Response:
 
 
 @generating.post(
-    "/embeddings", summary="Points of texts", openapi_extra=takes(EmbeddingRequest), responses=gives(None)
+    "/embeddings", summary="Points of texts", openapi_extra=takes(EmbeddingRequest), responses=gives_openai()
 )
 async def embeddings(request: Request) -> Response:
     asked = read_request(await read_bytes(request, MAX_BODY_BYTES), EmbeddingRequest)

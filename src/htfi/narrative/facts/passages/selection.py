@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from htfi.narrative.facts.sentences import Sentence, split_sentences
@@ -65,7 +65,7 @@ def select_passages(
     if sum(len(one.text) + 1 for one in sentences) <= budget_chars:
         whole = tuple(Passage(one.start, one.end, one.text, 1.0) for one in sentences)
         return Selection(whole, len(sentences), is_cut)
-    scores = _scores(sentences, _bags(sentences), headline, names)
+    scores = _scores(sentences, _bags(sentences), _are_boilerplate(sentences), headline, names)
     chosen = _chosen(sentences, scores, budget_chars)
     most = max((scores[place] for place in chosen), default=1.0) or 1.0
     passages = [
@@ -81,7 +81,7 @@ def select_passages(
 
 
 def most_relevant(
-    body: str, headline: str = "", names: Collection[str] = (), num: int = 4
+    body: str, headline: str = "", names: Iterable[str] = (), num: int = 4
 ) -> tuple[Passage, ...]:
     """At most `num` passages of a body that say most of what was asked, in the order of the text.
 
@@ -90,8 +90,11 @@ def most_relevant(
     if num <= 0 or not body.strip():
         return ()
     sentences = _bounded(split_sentences(body[:MAX_BODY_CHARS]))
-    bags = _bags(sentences)
-    scores = _scores(sentences, bags, headline, names)
+    bags, boilerplate = _bags(sentences), _are_boilerplate(sentences)
+    if len(sentences) > 1:
+        scores = _scores(sentences, bags, boilerplate, headline, names)
+    else:
+        scores = [1.0 if len(one.text) >= _MIN_CHARS else 0.0 for one in sentences]
     said = [frozenset(_words(headline))]
     chosen: list[Passage] = []
     order = sorted(range(len(sentences)), key=lambda place: (-scores[place], place))
@@ -101,7 +104,7 @@ def most_relevant(
         words = bags[place]
         if len(chosen) == num or scores[place] <= 0.0:
             break
-        if _BOILERPLATE.search(one.text) or any(_says_no_more(words, before) for before in said):
+        if boilerplate[place] or any(_says_no_more(words, before) for before in said):
             continue
         said.append(words)
         chosen.append(Passage(one.start, one.end, one.text, round(scores[place] / most, 3)))
@@ -138,8 +141,16 @@ def _bags(sentences: Sequence[Sentence]) -> list[frozenset[str]]:
     return [frozenset(_words(one.text)) for one in sentences]
 
 
+def _are_boilerplate(sentences: Sequence[Sentence]) -> list[bool]:
+    return [_BOILERPLATE.search(one.text) is not None for one in sentences]
+
+
 def _scores(
-    sentences: Sequence[Sentence], bags: Sequence[frozenset[str]], headline: str, names: Collection[str]
+    sentences: Sequence[Sentence],
+    bags: Sequence[frozenset[str]],
+    boilerplate: Sequence[bool],
+    headline: str,
+    names: Iterable[str],
 ) -> list[float]:
     num_with = Counter(word for bag in bags for word in bag)
     asked = frozenset(_words(headline))
@@ -157,7 +168,7 @@ def _scores(
         score += _OF_WEIGHTY * min(sum(1 for _ in _WEIGHTY.finditer(one.text)), 3)
         score += _OF_FIGURE * min(len(_FIGURE.findall(one.text)), _MAX_FIGURES)
         score += _OF_LEAD * 0.5 ** (place / _LEAD_SENTENCES)
-        score *= _BOILERPLATE_SHARE if _BOILERPLATE.search(one.text) else 1.0
+        score *= _BOILERPLATE_SHARE if boilerplate[place] else 1.0
         scores.append(score if len(one.text) >= _MIN_CHARS else 0.0)
     return scores
 
@@ -195,4 +206,6 @@ def _is_repeated(sentences: Sequence[Sentence], chosen: set[int], place: int) ->
 
 
 def _words(text: str) -> list[str]:
+    if text.isascii():
+        return _WORD.findall(text.lower())
     return [word.casefold() for word in _WORD.findall(text)]

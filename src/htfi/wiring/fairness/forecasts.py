@@ -1,23 +1,18 @@
-"""Opens what `htfi audit fairness` reads: runs, tables, client decisions; and the library that measures."""
+"""Audits the forecasts of runs by groups of their symbols and by tenant."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.adapters.fairlearn.metrics import FairlearnMetrics
 from htfi.arrow.columns import INT, floats, one_chunk
-from htfi.arrow.failures import DamagedFile
-from htfi.arrow.table_files import read_csv_table, read_parquet_table
 from htfi.domain.decision import Rung
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.errors import InvalidInput
 from htfi.forecasting.scores import crps
-from htfi.governance.fairness.client_decisions import ClientAudit, ClientDecisions, audit_decisions
-from htfi.governance.fairness.findings import NOT_REPORTED, Correction, adjust
+from htfi.governance.fairness.findings import NOT_REPORTED, Correction
 from htfi.governance.fairness.forecasts import (
     COVERAGE,
     ERROR,
@@ -29,244 +24,14 @@ from htfi.governance.fairness.forecasts import (
     ScoredForecasts,
     audit_forecasts,
 )
-from htfi.governance.fairness.proxies import ProxyFigure, proxy_figure
+from htfi.governance.fairness.proxies import ProxyFigure
 from htfi.narrative.facts.assets import AssetKind, asset_of
 from htfi.wiring.authorisation import record_owner
+from htfi.wiring.fairness.columns import cell_text, column_of, group_labels, read_columns_of
+from htfi.wiring.fairness.proxies import proxies_of
 from htfi.wiring.outputs import ReleasedLine, open_recorded
 
 TENANT = "tenant"  # the attribute, and its column in a table of decisions
-MAX_GROUPS = 200  # values of a protected column
-MAX_NUMERIC_GROUPS = 10  # a column of numbers with more values is cut at its quartiles
-_MAX_TABLE_BYTES = 1 << 30
-_FAVOURABLE = ("1", "1.0", "true", "yes", "y", "approved", "approve")
-_UNFAVOURABLE = ("0", "0.0", "false", "no", "n", "denied", "deny")
-
-
-@dataclass(frozen=True, slots=True)
-class NamedColumn:
-    """A column, and the value of it that is favourable; empty where its values say so themselves."""
-
-    name: str
-    favourable: str = ""
-
-    @classmethod
-    def parse(cls, text: str) -> "NamedColumn":
-        """Of 'COL' or 'COL=VALUE'."""
-        name, _, value = text.partition("=")
-        return cls(name.strip(), value.strip())
-
-
-@dataclass(frozen=True, slots=True)
-class TableAudit:
-    """The audit of one table. `num_set_aside` rows lack an outcome, a decision or a score."""
-
-    origin: str
-    num_rows: int
-    num_set_aside: int
-    correction: Correction
-    metrics: str  # name and version of the libraries
-    audit: ClientAudit
-    proxies: list[ProxyFigure]
-
-
-def audit_table(
-    file: Path,
-    protected: Sequence[str],
-    decision: NamedColumn | None,
-    outcome: NamedColumn | None,
-    score: NamedColumn | None,
-    correction: Correction,
-) -> TableAudit:
-    """Raises: InvalidInput, DependencyUnavailable, MissingExtra."""
-    metrics = FairlearnMetrics()
-    table = read_columns_of(file)
-    if table.num_rows == 0:
-        raise InvalidInput(f"{file}: has no rows")
-    try:
-        known = np.ones(table.num_rows, np.bool_)
-        flags: list[NDArray[np.bool_] | None] = []
-        for named in (decision, outcome):
-            if named is None:
-                flags.append(None)
-                continue
-            found, is_known = favourable_rows(column_of(table, named.name), named)
-            flags.append(found)
-            known &= is_known
-        scores = None
-        if score is not None:
-            scores, is_known = _numbers(column_of(table, score.name), score.name)
-            known &= is_known
-            _check_score(scores[known], score.name)
-        groups = {name: group_labels(column_of(table, name), name) for name in protected}
-        if not known.any():
-            raise InvalidInput("no row has all of the named columns filled")
-        kept = ClientDecisions(
-            {
-                name: [one for one, inside in zip(labels, known.tolist(), strict=True) if inside]
-                for name, labels in groups.items()
-            },
-            decision=None if flags[0] is None else flags[0][known],
-            outcome=None if flags[1] is None else flags[1][known],
-            score=None if scores is None else scores[known],
-        )
-        audit = audit_decisions(kept, metrics, correction)
-        proxies = _client_proxies(kept, correction)
-    except InvalidInput as error:
-        raise InvalidInput(f"{file}: {error}") from error
-    return TableAudit(
-        str(file), table.num_rows, int((~known).sum()), correction, metrics.version, audit, proxies
-    )
-
-
-def read_columns_of(file: Path) -> Any:
-    """The table (arro3.core.Table) in a file of Parquet or CSV. Raises: InvalidInput, DependencyUnavailable."""
-    try:
-        if file.stat().st_size > _MAX_TABLE_BYTES:
-            raise InvalidInput(f"{file} is larger than 1 GiB: cut it, or take a sample of its rows")
-        if file.suffix.lower() in (".parquet", ".pq"):
-            return read_parquet_table(file)
-        if file.suffix.lower() in (".csv", ".tsv", ".txt"):
-            head = file.read_text(encoding="utf-8-sig", errors="replace").partition("\n")[0]
-            separator = max(",;\t", key=head.count)
-            return read_csv_table(file, separator)
-    except OSError as error:
-        raise DependencyUnavailable(f"{file}: cannot be read: {error.strerror or error}") from error
-    except DamagedFile as error:
-        raise InvalidInput(f"{file}: is not a table: {error}") from error
-    raise InvalidInput(f"{file}: its name must end in .parquet or .csv")
-
-
-def column_of(table: Any, name: str) -> Any:
-    """A column by its name. Raises: InvalidInput with the names that there are."""
-    if name not in table.column_names:
-        raise InvalidInput(
-            f"there is no column '{name}': the columns are {', '.join(table.column_names[:40])}"
-        )
-    return table.column(name)
-
-
-def favourable_rows(column: Any, named: NamedColumn) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which rows hold the favourable value, and which hold a value at all, [N] each. Raises: InvalidInput."""
-    texts = [_text(value) for value in column.to_pylist()]
-    known = np.array([text != "" for text in texts], np.bool_)
-    values = sorted({text for text in texts if text})
-    if len(values) > 2:
-        raise InvalidInput(
-            f"column '{named.name}' is not binary: it holds {len(values)} values "
-            f"({', '.join(values[:4])}, …); name another column, or recode it"
-        )
-    favourable = _same_number(named.favourable, values)
-    if not favourable:
-        favourable = next((value for value in values if value.casefold() in _FAVOURABLE), "")
-        opposite = [value for value in values if value != favourable]
-        if not favourable and all(value.casefold() in _UNFAVOURABLE for value in opposite):
-            favourable = "1"
-        elif not favourable or any(value.casefold() not in _UNFAVOURABLE for value in opposite):
-            raise InvalidInput(
-                f"column '{named.name}' holds {' and '.join(values) or 'nothing'}: say which value is favourable, "
-                f"as {named.name}={values[-1] if values else 'VALUE'}"
-            )
-    elif favourable not in values:
-        raise InvalidInput(
-            f"column '{named.name}' never holds {named.favourable}: it holds {' and '.join(values)}"
-        )
-    return np.array([text == favourable for text in texts], np.bool_), known
-
-
-def group_labels(column: Any, name: str) -> list[str]:
-    """The group of each row: the value, or the quarter of a column of many numbers. Raises: InvalidInput."""
-    values = column.to_pylist()
-    texts = [_text(value) for value in values]
-    distinct = {text for text in texts if text}
-    if not distinct:
-        raise InvalidInput(f"column '{name}' is empty")
-    is_numeric = all(isinstance(value, int | float) or value is None for value in values)
-    if is_numeric and len(distinct) > MAX_NUMERIC_GROUPS:
-        return _quarters(np.array([np.nan if value is None else float(value) for value in values]))
-    if len(distinct) > MAX_GROUPS:
-        raise InvalidInput(
-            f"column '{name}' holds {len(distinct):,} different values: {MAX_GROUPS} groups at most are compared"
-        )
-    return [text or NOT_REPORTED for text in texts]
-
-
-def _quarters(values: NDArray[np.float64]) -> list[str]:
-    known = np.isfinite(values)
-    edges = np.unique(np.quantile(values[known], [0.25, 0.5, 0.75]))
-    names = [f"≤ {edges[0]:g}"]
-    names += [f"{low:g} < … ≤ {high:g}" for low, high in pairwise(edges)]
-    names.append(f"> {edges[-1]:g}")
-    places = np.searchsorted(edges, np.where(known, values, 0.0), side="left")
-    return [
-        names[place] if is_known else NOT_REPORTED
-        for place, is_known in zip(places.tolist(), known.tolist(), strict=True)
-    ]
-
-
-def _numbers(column: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    try:
-        values = np.array(
-            [np.nan if value is None else float(value) for value in column.to_pylist()], np.float64
-        )
-    except (TypeError, ValueError):
-        raise InvalidInput(f"column '{name}' is not a column of numbers") from None
-    return values, np.isfinite(values)
-
-
-def _check_score(scores: NDArray[np.float64], name: str) -> None:
-    if scores.size and (scores.min() < 0.0 or scores.max() > 1.0):
-        raise InvalidInput(
-            f"column '{name}' runs from {scores.min():g} to {scores.max():g}: a score must be the chance, 0 to 1, "
-            "of a favourable outcome"
-        )
-
-
-def _text(value: Any) -> str:
-    """A cell in words; nothing where it is empty or no number."""
-    if value is None or (isinstance(value, float) and not np.isfinite(value)):
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip()
-
-
-def _same_number(text: str, values: Sequence[str]) -> str:
-    """`text` as the column writes it: 1.0 is 1."""
-    if text in values or not text:
-        return text
-    return next((value for value in values if value.casefold() == text.casefold()), text)
-
-
-def _client_proxies(table: ClientDecisions, correction: Correction) -> list[ProxyFigure]:
-    """How well decision and score predict each group."""
-    columns = [
-        np.asarray(column, np.float64) for column in (table.decision, table.score) if column is not None
-    ]
-    if not columns:
-        return []
-    units = [str(place) for place in range(len(columns[0]))]
-    return _proxies(np.column_stack(columns), table.groups, dict.fromkeys(table.groups, units), correction)
-
-
-def _proxies(
-    columns: NDArray[np.float64],
-    groups: Mapping[str, Sequence[str]],
-    units: Mapping[str, Sequence[str]],
-    correction: Correction,
-) -> list[ProxyFigure]:
-    found = [
-        proxy_figure(attribute, group, columns, labels, units[attribute])
-        for attribute, labels in groups.items()
-        for group in _predicted(labels)
-    ]
-    adjusted = adjust([one.p for one in found], correction)
-    return [replace(one, adjusted_p=p) for one, p in zip(found, adjusted, strict=True)]
-
-
-def _predicted(labels: Sequence[str]) -> list[str]:
-    """The groups to predict; of two, the rarer alone: the other is its opposite."""
-    groups = sorted(set(labels) - {NOT_REPORTED})
-    return groups if len(groups) != 2 else [min(groups, key=list(labels).count)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +110,7 @@ def audit_runs(
         audit = audit_forecasts(scored, labels, correction)
     except InvalidInput as error:
         raise InvalidInput(f"{named}: {error}") from error
-    proxies = _proxies(columns, labels, units, correction)
+    proxies = proxies_of(columns, labels, units, correction)
     groups = {name: of for name, of in groups.items() if name in labels}
     return RunAudit(named, len(kept), len(symbols), correction, groups, audit, proxies)
 
@@ -386,7 +151,7 @@ def symbol_groups(symbols: Sequence[str], file: Path | None) -> dict[str, dict[s
         return found
     table = read_columns_of(file)
     try:
-        names = [_text(value) for value in column_of(table, "symbol").to_pylist()]
+        names = [cell_text(value) for value in column_of(table, "symbol").to_pylist()]
         if len(set(names)) != len(names):
             raise InvalidInput("a symbol stands in more than one row")
         for column in table.column_names:
@@ -481,7 +246,7 @@ def _of_table(file: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
         _Forecast(
             symbol, f"{symbol}/{interval}", at_ns, price,
             row if np.isfinite(row).all() else None,
-            np.nan, np.nan if rung is None else float(rung != Rung.TEMPLATE.value), _text(tenant),
+            np.nan, np.nan if rung is None else float(rung != Rung.TEMPLATE.value), cell_text(tenant),
         )
         for (name, symbol, interval, price, rung), at_ns, row, tenant in zip(
             rows, stamps, quantiles, tenants, strict=True

@@ -1,0 +1,1 @@
+"""Opens what `htfi audit fairness` reads: runs, tables of decisions on clients."""
