@@ -132,7 +132,7 @@ def join_spans(
     const flag[::1] daily, const int64_t[:, ::1] begins, const int64_t[:, ::1] ends, double gap_bars, int64_t never,
     int64_t[:, ::1] spans,
 ):
-    """`KnownVariance._joined`, into spans [n, 1 + B]."""
+    """`UsualBars._joined`, into spans [n, 1 + B]."""
     cdef Py_ssize_t i, b
     cdef int64_t longest
     for i in range(begins.shape[0]):
