@@ -9,16 +9,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from htfi.domain.new_york import to_local_ns
+from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.forecasting import compiled as learning
 from htfi.forecasting.known_variance import compiled
 from htfi.forecasting.known_variance.coming_bars import ComingBars, week_slots
+from htfi.forecasting.known_variance.factor import KnownVariance
 from htfi.forecasting.known_variance.weekly_pattern import WeeklyPattern
 from htfi.forecasting.mean_reversion import MeanReversion
 from htfi.forecasting.panel import BarBatch
 
 HORIZONS, NUM_SERIES, NUM_AHEAD = (1, 5, 22), 3, 23
 LENGTHS_S = (60, 420, 1800, 3600, 7 * 3600, 20 * 3600)
+HOUR_NS = 3600 * NS_PER_S
+KNOWN_NS = 1_704_672_000 * NS_PER_S  # a Monday, 0:00 UTC, a week before a holiday
+EVENTS = [
+    ScheduledEvent(
+        time_ns=KNOWN_NS + 7 * NS_PER_DAY, kind="market_closed", name="", currency="USD", is_exact=False,
+        known_ns=KNOWN_NS + 2 * NS_PER_DAY,
+    ),
+    ScheduledEvent(time_ns=KNOWN_NS + 3 * NS_PER_DAY + 13 * HOUR_NS, kind="us_payrolls", name="", currency="USD"),
+]  # fmt: skip
 SPRING = 1_425_790_800 * NS_PER_S  # an hour before New York's clock goes forward in 2015
 
 
@@ -63,6 +74,53 @@ def test_compiled_and_numpy_follow_the_same_hours(length_s: int, first_ns: int, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "core", None)
         assert hours(length_ns, starts_ns, seed) == with_core
+
+
+def known(intervals: tuple[str, ...], events: list[ScheduledEvent], seed: int) -> list[bytes]:
+    """What is known of bars of pairs of currencies over three weeks, in turn, and what their outcomes become by it."""
+    rng, num = np.random.default_rng(seed), len(intervals)
+    one = KnownVariance(HORIZONS, 5.0, events)
+    one.grow(
+        [(f"{code}USD", interval) for code, interval in zip(("EUR", "GBP", "NZD"), intervals, strict=False)]
+    )
+    every = [24 if interval == "1d" else int(interval[:-1]) for interval in intervals]
+    age, found = np.zeros(num, np.int64), list[bytes]()
+    for hour in range(21 * 24):
+        there = [
+            row for row in range(num) if hour % every[row] == 0 and hour % 168 < 120 and rng.random() > 0.02
+        ]
+        if not there:
+            continue
+        index, n = np.array(there, np.intp), len(there)
+        end_ns = np.full(n, KNOWN_NS + hour * HOUR_NS)
+        start_ns = end_ns - np.array([every[row] for row in there]) * HOUR_NS
+        closed = one.of_closed(index, start_ns, end_ns)
+        ahead = one.ahead(index)
+        still = rng.standard_normal(n)
+        bars = BarBatch(
+            rows=index, index=index, age=age[index], returns=still, variance=still, log_variance=still,
+            within_log_variance=still, usual=still, outcomes=rng.standard_normal((n, len(HORIZONS))),
+            due=np.zeros(n, np.bool_), start_ns=start_ns, end_ns=end_ns, group=np.zeros(n, np.int64), volume=still,
+            covariates=np.zeros((n, 0)),
+        )  # fmt: skip
+        divided = one.divided(bars)
+        one.learn(bars, still)
+        age[index] += 1
+        found += [b"" if part is None else part.tobytes() for part in (*(closed or ()), ahead, divided)]
+    return found
+
+
+@pytest.mark.skipif(compiled.core is None, reason="built without a C compiler")
+@pytest.mark.parametrize("intervals", [("1h", "1h", "4h"), ("1h", "1d", "8h")])
+@pytest.mark.parametrize("events", [[], EVENTS], ids=["none", "calendar"])
+def test_compiled_and_numpy_know_the_same_of_bars(
+    intervals: tuple[str, ...], events: list[ScheduledEvent]
+) -> None:
+    with_core = known(intervals, events, 1)
+    assert any(with_core)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "core", None)
+        assert known(intervals, events, 1) == with_core
 
 
 def moves(pull: float, num: int, seed: int) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from htfi.forecasting import compiled
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.experts import EXPERTS, build_experts
 from htfi.forecasting.forecaster import Forecaster
+from htfi.forecasting.known_variance import compiled as known_compiled
 
 INTERVALS = ("1d", "1d", "1h", "1d", "volume:5000", "1d")
 VOLUMES = (1e6, 0.0, float("nan"))
@@ -79,4 +80,5 @@ def test_compiled_and_numpy_learn_the_same_bits(
     compiled_bits = learnt(found, horizons)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "core", None)
+        patch.setattr(known_compiled, "core", None)
         assert learnt(found, horizons) == compiled_bits

@@ -127,6 +127,17 @@ def test_a_holiday_counts_from_when_it_is_known():
         assert first == pytest.approx(np.exp(size))
 
 
+def test_a_holiday_that_became_known_lately_counts_for_the_series_that_closed_since():
+    closes = np.array([close_ns("2025-01-15"), close_ns("2025-01-15") + 60 * NS_PER_S])
+    both = np.array([0, 1])
+    one = KnownVariance((1, 5), 5.0, [closure("2025-01-17", known_ns=int(closes[1]))], TOLD)
+    one.grow([("ACME", "1d"), ("OTHER", "1d")])
+    one.of_closed(both, closes - NS_PER_DAY, closes)
+    coming = one.ahead(both)
+    assert coming is not None
+    assert coming[:, 0] == pytest.approx([1.0, np.exp(SIZES["before_holiday"])])
+
+
 def test_shares_have_quiet_days_in_the_release_and_half_of_a_session_moves_least():
     sizes = shipped().quiet_days("other")
     assert set(sizes) == set(SIZES)

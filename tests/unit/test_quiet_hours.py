@@ -72,6 +72,19 @@ def test_the_bar_that_was_quiet_is_divided_by_what_was_known():
     assert [float(each[0]) for each in found] == pytest.approx([np.exp(-0.5)] * 2)
 
 
+def test_a_holiday_that_became_known_lately_counts_for_the_pair_that_closed_since():
+    end_ns = HOLIDAY_NS + 17 * HOUR_NS
+    closes = np.array([end_ns, end_ns + 60 * NS_PER_S])
+    one = KnownVariance((1, 5), 5.0, [closure(known_ns=int(closes[1]))], TOLD)
+    one.grow([("EURUSD", "1h"), ("GBPUSD", "1h")])
+    both = np.array([0, 1])
+    one.of_closed(both, closes - HOUR_NS, closes)
+    coming = one.ahead(both)
+    assert coming is not None
+    assert coming[:, 0] == pytest.approx([1.0, np.exp(-0.5)])
+    assert list(one.known_events()) == [1]
+
+
 def test_only_days_between_the_bars_are_looked_for():
     days = np.array([HOLIDAY_NS // NS_PER_DAY])
     begins = HOLIDAY_NS + np.array([[8, 12, 13, 23]]) * HOUR_NS

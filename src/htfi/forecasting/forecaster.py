@@ -223,10 +223,11 @@ class Forecaster:
         self._calibration.learn(matured, waited)
         pools, sizes = self._kinds.pools(batch.index, batch.group), self._kinds.pool_sizes
         self._learning.learn(replace(matured, groups=pools, num_series=sizes), waited)
-        waited[:, 0] = self._opinions.learn(batch, waited[:, 0], outcome, known[:, 0])
-        idle = self._kinds.idle(batch.index)  # [n, K]
-        known[:, 1:] |= idle[:, :, None]
-        self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
+        plain = waited[:, 0]
+        tilted = self._opinions.learn(batch, plain, outcome, known[:, 0])
+        if tilted is not plain:
+            waited[:, 0] = tilted
+        self._scoreboard.add(waited, outcome, self._kinds.are_known(batch.index, known))
         return seen
 
     def _ratio(self, batch: BarBatch, waited: Array) -> Array:
@@ -265,28 +266,32 @@ class Forecaster:
         rows, newest = batch.rows, self._newest
         shape = (len(batch.index), len(self._horizons), len(self._config.levels))
         found = [
-            _checked(expert.name, expert.quantiles(rows), shape) if is_needed else _none(shape)
+            _checked(expert.name, expert.quantiles(rows), shape) if is_needed else None
             for expert, is_needed in zip(self._experts, self._kinds.is_needed, strict=True)
         ]
         ahead = self._known.ahead(batch.index)
-        if ahead is not None:
-            found = [quantiles * ahead[:, :, None] for quantiles in found]
-        if self._reversion is not None and self._reversion.returns(batch.index).any():
-            coming = self._reversion.coming(rows)[:, :, None]
-            found = [quantiles + coming for quantiles in found]
-        experts = stack_on_grid(found)
-        idle = self._kinds.idle(batch.index)
-        if idle.any():
-            experts[idle] = np.nan
+        coming = None
+        reversion = self._reversion
+        if reversion is not None and reversion.has_returned and reversion.returns(batch.index).any():
+            coming = reversion.coming(rows)
+        names = ("experts", "weights", "fused")
+        if isinstance(rows, slice):  # rows that are neighbours are written where they stand
+            experts, weights, fused = (newest[name][rows] for name in names)
+        else:
+            n = len(batch.index)
+            experts, weights, fused = (np.empty((n, *newest[name].shape[1:])) for name in names)
+        stack_on_grid(found, experts, ahead, coming, self._kinds.idle_among_needed(batch.index))
         regimes = newest["regime"][batch.index]
         calibration = self._calibration.stretch(batch.index, batch.group, regimes)
         self._bands.apply(batch.index, experts, ahead, calibration)
         pools = self._kinds.pools(batch.index, batch.group)
-        weights, fused = self._learning.fuse(
-            batch.index, pools, regimes, self._kinds.pool_sizes, experts, calibration
+        self._learning.fuse(
+            batch.index, pools, regimes, self._kinds.pool_sizes, experts, calibration, weights, fused
         )
-        newest["experts"][rows], newest["weights"][rows] = experts, weights
-        newest["calibration"][rows], newest["fused"][rows] = calibration, fused
+        newest["calibration"][rows] = calibration
+        if not isinstance(rows, slice):
+            for name, renewed in zip(names, (experts, weights, fused), strict=True):
+                newest[name][rows] = renewed
         self._opinions.forget(rows)
 
     def _queue(self, batch: BarBatch) -> None:
@@ -482,11 +487,6 @@ class Forecaster:
             columns.grow(num_series)
         self._opinions.grow(num_series)
         self._joint.grow(self._panel.intervals)
-
-
-def _none(shape: tuple[int, int, int]) -> Array:
-    """Quantiles of an expert that no series needs."""
-    return np.full(shape, np.nan)
 
 
 def _checked(name: str, found: object, shape: tuple[int, int, int]) -> Array:

@@ -78,13 +78,29 @@ def on_grid(returns: Array) -> Array:
     return np.rint(possible * TICKS_PER_UNIT) / TICKS_PER_UNIT + 0.0
 
 
-def stack_on_grid(quantiles: list[Array]) -> Array:
-    """The quantiles [n, H, Q] of K experts side by side [n, K, H, Q], `on_grid`."""
-    if compiled.core is None:
-        return on_grid(np.stack(quantiles, axis=1))
-    stacked = np.empty((len(quantiles[0]), len(quantiles), *quantiles[0].shape[1:]))
-    compiled.core.stack_on_grid(quantiles, stacked, MAX_LOG_RETURN, float(TICKS_PER_UNIT))
-    return stacked
+def stack_on_grid(
+    quantiles: Sequence[Array | None],
+    stacked: Array,
+    ahead: Array | None = None,
+    coming: Array | None = None,
+    idle: NDArray[np.bool_] | None = None,
+) -> None:
+    """Put the quantiles [n, H, Q] of K experts side by side into `stacked` [n, K, H, Q], times factors `ahead` [n, H],
+    moved by `coming` [n, H], `on_grid`; NaN where an expert has none or is `idle` [n, K]."""
+    if compiled.core is not None:
+        flags = None if idle is None else idle.view(np.uint8)
+        compiled.core.stack_on_grid(
+            quantiles, ahead, coming, flags, stacked, MAX_LOG_RETURN, float(TICKS_PER_UNIT)
+        )
+        return
+    for k, found in enumerate(quantiles):
+        if found is None:
+            stacked[:, k] = np.nan
+            continue
+        moved = found if ahead is None else found * ahead[:, :, None]
+        stacked[:, k] = on_grid(moved if coming is None else moved + coming[:, :, None])
+    if idle is not None:
+        stacked[idle] = np.nan
 
 
 def combine(
@@ -201,11 +217,12 @@ class CrpsAggregation:
             self._levels, self._cells, self._shares, losses, np.empty(q), np.empty(2 * q), self._paces, self._keep,
             self._log_k, _MIN_LOSS,
         )  # fmt: skip
-        summed = np.empty((k - 1) * len(ZONES))
-        for group in distinct(batch.groups):
+        summed, groups = np.empty((k - 1) * len(ZONES)), distinct(batch.groups)
+        for group in groups:
             self.pooled.grow(group + 1)
+            ends_ns = batch.ends_ns if len(groups) == 1 else batch.ends_ns[batch.groups == group]
             core.pool_losses(
-                group, int(batch.ends_ns[batch.groups == group].max()), batch.groups, batch.regimes, known, losses,
+                group, int(ends_ns.max()), batch.groups, batch.regimes, known, losses,
                 *(self.pooled[name] for name in (*names, "owed", "owed_share", "end_ns")), self._pool_paces,
                 summed, batch.num_series[group], self._half_life, self._log_k, _MIN_LOSS,
             )  # fmt: skip
@@ -244,14 +261,17 @@ class CrpsAggregation:
         num_series: Mapping[int, int],
         experts: Array,
         calibration: Array,
+        weights: Array | None = None,
+        mixed: Array | None = None,
     ) -> tuple[Array, Array]:
-        """Weights [n, K, H, Z] and the `mix` [n, H, Q] of experts [n, K, H, Q], stretched by `calibration` [n, H].
+        """Weights [n, K, H, Z] and the `mix` [n, H, Q] of experts [n, K, H, Q], stretched by `calibration` [n, H]; in
+        the arrays that are given for them, if any.
 
         An expert whose quantiles are not all finite has no weight; a mix of none is NaN. Compiled where a compiler is
         at hand: the same bits either way.
         """
-        weights = np.empty((*experts.shape[:3], len(ZONES)))
-        mixed = np.empty((len(experts), *experts.shape[2:]))
+        weights = np.empty((*experts.shape[:3], len(ZONES))) if weights is None else weights
+        mixed = np.empty((len(experts), *experts.shape[2:])) if mixed is None else mixed
         middle = self._levels.tolist().index(0.5)
         own = self.columns
         if core is not None and core.fuse(
@@ -260,8 +280,8 @@ class CrpsAggregation:
         ):  # fmt: skip
             return weights, mixed
         ready: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(experts), axis=(2, 3))  # [n, K]
-        weights = self.weights(index, groups, ready, regimes, num_series)
-        mixed = mix(
+        weights[:] = self.weights(index, groups, ready, regimes, num_series)
+        mixed[:] = mix(
             np.where(ready[:, :, None, None], experts, 0.0), weights, calibration, self._levels.tolist()
         )
         mixed[~np.logical_or.reduce(ready, axis=1)] = np.nan

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.kinds import (
     AUTO,
@@ -49,6 +50,7 @@ class KindsOfSeries:
         self._num = 0
         self.pool_sizes: dict[int, int] = {}
         self.is_needed: list[bool] = np.logical_and.reduce(self._active, axis=0).tolist()
+        self._is_mixed = False  # one kind lacks an expert that another has
 
     def enter(self, panel: Panel) -> None:
         """Take in the series that the panel has and this has not."""
@@ -67,7 +69,9 @@ class KindsOfSeries:
         counts = np.bincount(groups * len(KINDS) + kinds, minlength=num_pools)
         self.pool_sizes = {pool: int(counts[pool]) for pool in range(num_pools)}
         present = sorted(set(kinds.tolist()))
-        self.is_needed = np.logical_or.reduce(self._active[present], axis=0).tolist()
+        active = self._active[present]
+        self.is_needed = np.logical_or.reduce(active, axis=0).tolist()
+        self._is_mixed = bool((active != active[:1]).any())
 
     def classify(self, bars: BarBatch) -> None:
         """Let the volatility of series that have just become old enough say whether they are wild."""
@@ -85,6 +89,23 @@ class KindsOfSeries:
     def pools(self, index: NDArray[np.intp], groups: Whole) -> Whole:
         """The pool of each row [n]."""
         return groups * len(KINDS) + self._columns["kind"][index]
+
+    def idle_among_needed(self, index: NDArray[np.intp]) -> NDArray[np.bool_] | None:
+        """`idle`, where one of the experts that some series' kind has may be; None where none is."""
+        return self.idle(index) if self._is_mixed else None
+
+    def are_known(self, index: NDArray[np.intp], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Where all that was forecast of a row's outcome is known [n, H], of `known` [n, 1 + K, H]: of the mix, and of
+        each expert of its kind."""
+        if compiled.core is not None:
+            matured = np.empty((len(known), known.shape[2]), np.bool_)
+            compiled.core.fill_matured(
+                known.view(np.uint8), index, self._columns["kind"], self._active.view(np.uint8),
+                matured.view(np.uint8),
+            )  # fmt: skip
+            return matured
+        mine = known[:, 1:] | self.idle(index)[:, :, None]
+        return known[:, 0] & np.logical_and.reduce(mine, axis=1)
 
     def idle(self, index: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Where an expert is not among those of a row's kind [n, K]."""

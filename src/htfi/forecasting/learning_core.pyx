@@ -113,6 +113,31 @@ cdef inline double log_or(double price, double otherwise) noexcept nogil:
     return exact_log(price) if price > 0.0 and isfinite(price) else otherwise
 
 
+def follow_volumes(
+    list bars, const int64_t[::1] index, const int64_t[::1] gaps_ns, const double[::1] log_closes,
+    double[::1] usual_volumes, int64_t no_length, double candidate, double gain, double most_spike,
+):
+    """Takes the volumes of bars ordered by row into usual ones, as `splits.follow_volume`, unless one of them may open
+    after a split: whether one does."""
+    cdef Py_ssize_t i, row
+    cdef double first, volume, usual
+    cdef bint is_any = False
+    for i in range(index.shape[0]):
+        is_any = is_any or gaps_ns[index[i]] == no_length
+    if not is_any:
+        return False
+    for i in range(index.shape[0]):
+        first = bars[i].open
+        if not (first > 0.0 and isfinite(first)) or fabs(exact_log(first) - log_closes[index[i]]) > candidate:
+            return True
+    for i in range(index.shape[0]):
+        row, volume = index[i], bars[i].volume
+        usual = usual_volumes[row]
+        if volume > 0.0:
+            usual_volumes[row] = volume if usual <= 0.0 else usual + gain * (least(volume, most_spike * usual) - usual)
+    return False
+
+
 def measure(
     double[::1] moves, double[::1] ranges, double[::1] withins, double[::1] uncut, const int64_t[::1] index,
     int64_t[::1] ages, const int64_t[::1] horizons, double[::1] usual_vars, int64_t[::1] num_bars,
@@ -680,48 +705,62 @@ def read_own(
         told[row, 4], told[row, 5], told[row, 6] = x[i, 4], x[i, 5], x[i, 6]
 
 
-def mean_told(
-    Py_ssize_t group, int64_t after_ns, const int64_t[::1] groups, const int64_t[::1] is_grown,
-    const int64_t[::1] end_ns, const double[:, ::1] told, double[::1] means,
+def read_market(
+    const int64_t[::1] index, const int64_t[::1] ages, const int64_t[::1] of_bars, const int64_t[::1] ends_ns,
+    const double[:, :] covariates, int64_t[::1] groups, int64_t[::1] is_grown, int64_t[::1] end_ns,
+    const double[:, ::1] told, double[::1] loadings, double[::1] variances, double[:, ::1] x, double[:, ::1] above,
+    double[::1] means, Py_ssize_t market, Py_ssize_t common, Py_ssize_t shock, Py_ssize_t min_series,
+    Py_ssize_t min_bars, int64_t recent_ns, double gain, double least_variance, double bound,
 ):
-    """The mean [F] of what a group's grown series told that had a bar after `after_ns`; how many they are."""
-    cdef Py_ssize_t row, k, num = 0
-    means[:] = 0.0
-    for row in range(groups.shape[0]):
-        if groups[row] == group and is_grown[row] > 0 and end_ns[row] > after_ns:
-            num += 1
-            for k in range(means.shape[0]):
-                means[k] += told[row, k]
-    for k in range(means.shape[0]):
-        means[k] = means[k] / num if num else 0.0
-    return num
-
-
-def read_common_move(
-    Py_ssize_t group, int64_t after_ns, const int64_t[::1] groups, const int64_t[::1] is_grown,
-    const int64_t[::1] end_ns, const double[:, ::1] told, double[::1] loadings, double[::1] variances,
-    const int64_t[::1] index, const int64_t[::1] of_bars, double[:, ::1] x, Py_ssize_t column, Py_ssize_t shock,
-    Py_ssize_t min_series, double gain, double least_variance,
-):
-    """`MarketHarExpert._read_common_move` of one group, into a column of x [n, K]; `shock` is its place in `told`."""
-    cdef Py_ssize_t i, row, num = 0
-    cdef double moved = 0.0, total = 0.0, move
-    for row in range(groups.shape[0]):
-        if groups[row] == group and is_grown[row] > 0 and end_ns[row] > after_ns:
-            num += 1
-            moved += loadings[row] * told[row, shock]
-            total += fabs(loadings[row])
-    if num < min_series:
-        return
-    move = moved / most(total, least_variance)
-    variances[group] += gain * (move * move - variances[group])
+    """`MarketHarExpert._read_market`, into columns of x [n, K] from `market` on, `common` and those beyond it; what is
+    told above the market into above [n, F]. `shock` is its place in `told` [N, F]; `means` [F] is overwritten."""
+    cdef Py_ssize_t i, row, k, group, num, num_told = told.shape[1]
+    cdef double moved, total, move
+    cdef int64_t after_ns
+    cdef bint is_here
     for i in range(index.shape[0]):
         row = index[i]
-        if of_bars[i] != group:
+        groups[row], end_ns[row], is_grown[row] = of_bars[i], ends_ns[i], ages[i] >= min_bars - 1
+    for group in range(variances.shape[0]):
+        is_here, after_ns = False, 0
+        for i in range(index.shape[0]):
+            if of_bars[i] == group and (not is_here or ends_ns[i] - recent_ns > after_ns):
+                is_here, after_ns = True, ends_ns[i] - recent_ns
+        if not is_here:
             continue
-        x[i, column] = fabs(move)
-        if is_grown[row] > 0:
-            loadings[row] += gain * (told[row, shock] * move / most(variances[group], least_variance) - loadings[row])
+        num, moved, total = 0, 0.0, 0.0
+        for k in range(num_told):
+            means[k] = 0.0
+        for row in range(groups.shape[0]):
+            if groups[row] == group and is_grown[row] > 0 and end_ns[row] > after_ns:
+                num += 1
+                for k in range(num_told):
+                    means[k] += told[row, k]
+                moved += loadings[row] * told[row, shock]
+                total += fabs(loadings[row])
+        for k in range(num_told):
+            means[k] = means[k] / num if num >= min_series else 0.0
+        move = moved / most(total, least_variance)
+        if num >= min_series:
+            variances[group] += gain * (move * move - variances[group])
+        for i in range(index.shape[0]):
+            if of_bars[i] != group:
+                continue
+            row = index[i]
+            for k in range(num_told):
+                above[i, k] = told[row, k] - means[k]
+            for k in range(num_told - 1):
+                x[i, market + k] = means[k]
+            if num < min_series:
+                continue
+            x[i, common] = fabs(move)
+            if is_grown[row] > 0:
+                loadings[row] += gain * (
+                    told[row, shock] * move / most(variances[group], least_variance) - loadings[row]
+                )
+    for i in range(index.shape[0]):
+        for k in range(covariates.shape[1]):
+            x[i, common + 1 + k] = clamp(covariates[i, k], bound)
 
 
 def read_recurrence(
@@ -819,10 +858,10 @@ def learn_levels(
     const double[::1] distance, int64_t[::1] does_return, double keep_share, int64_t first_bars, int64_t min_bars,
     double significant, double refuted, double half_trust,
 ):
-    """`MeanReversion.learn`."""
+    """`MeanReversion.learn`; whether any series returns."""
     cdef Py_ssize_t i, j, row, slot, longest = distances.shape[1]
     cdef double x, y, keep, at, safe, noise, square, t
-    cdef bint known
+    cdef bint known, is_any = False
     for i in range(index.shape[0]):
         row, t = index[i], 0.0
         for j in range(horizons.shape[0]):
@@ -842,10 +881,12 @@ def learn_levels(
                 t = sqrt(square)
         t = 1.0 if t > (refuted if does_return[row] > 0 else significant) else 0.0
         does_return[row] = 1 if may_return[i] and ages[i] >= min_bars and t > 0.0 else 0
+        is_any = is_any or does_return[row] > 0
         slot = ages[i] % longest
         distances[row, slot] = distance[row]
         for j in range(horizons.shape[0]):
             expected[row, slot, j] = coming[row, j]
+    return is_any
 
 
 # --- weights
@@ -897,6 +938,10 @@ def learn_weights(
             for q in range(num_levels):
                 slope[q] = cells[q] * ((1.0 if y < waited[i, 0, j, q] else 0.0) - levels[q]) / width
             for k in range(losses.shape[2]):
+                if isnan(waited[i, 1 + k, j, 0]):  # it forecast nothing
+                    for z in range(shares.shape[0]):
+                        losses[i, j, k, z] = 0.0
+                    continue
                 for q in range(num_levels):
                     gains[q] = slope[q] * (waited[i, 0, j, q] - waited[i, 1 + k, j, q])
                 for z in range(shares.shape[0]):
@@ -970,6 +1015,12 @@ def fill_priors(
         for j in range(priors.shape[2]):
             for k in range(num):
                 start[k] = exact_exp((1.0 - powers[g]) * exact_log(starts[g % starts.shape[0], j, k]))
+            if powers[g] == 0.0:  # the start stands by itself
+                for r in range(num_awake - 1):
+                    for k in range(num):
+                        for z in range(priors.shape[4]):
+                            priors[g, r, j, k, z] = start[k]
+                continue
             for z in range(priors.shape[4]):
                 for r in range(num_awake):
                     for k in range(num):
@@ -996,16 +1047,55 @@ def fill_priors(
                         priors[g, r, j, k, z] = start[k] * both[k]
 
 
-def stack_on_grid(list quantiles, double[:, :, :, ::1] stacked, double largest, double ticks):
-    """The quantiles [n, H, Q] of K experts side by side [n, K, H, Q], as `on_grid` has them."""
-    cdef Py_ssize_t i, j, k, q
+def stack_on_grid(
+    list quantiles, const double[:, :] ahead, const double[:, :] coming, const flag[:, :] idle,
+    double[:, :, :, ::1] stacked, double largest, double ticks,
+):
+    """`fusion.stack_on_grid`."""
+    cdef Py_ssize_t i, j, k, q, num_levels = stacked.shape[3]
     cdef const double[:, :, :] of_expert
+    cdef double *to
+    cdef double factor, move
+    cdef bint has_ahead = ahead is not None, has_coming = coming is not None, has_idle = idle is not None, has_none
     for k in range(stacked.shape[1]):
-        of_expert = quantiles[k]
+        has_none = quantiles[k] is None
+        if not has_none:
+            of_expert = quantiles[k]
         for i in range(stacked.shape[0]):
             for j in range(stacked.shape[2]):
-                for q in range(stacked.shape[3]):
-                    stacked[i, k, j, q] = nearest(clamp(of_expert[i, j, q], largest) * ticks) / ticks + 0.0
+                to = &stacked[i, k, j, 0]
+                if has_none or (has_idle and idle[i, k]):
+                    for q in range(num_levels):
+                        to[q] = NAN
+                    continue
+                for q in range(num_levels):
+                    to[q] = of_expert[i, j, q]
+                if has_ahead:
+                    factor = ahead[i, j]
+                    for q in range(num_levels):
+                        to[q] = to[q] * factor
+                if has_coming:
+                    move = coming[i, j]
+                    for q in range(num_levels):
+                        to[q] = to[q] + move
+                for q in range(num_levels):
+                    to[q] = nearest(clamp(to[q], largest) * ticks) / ticks + 0.0
+
+
+def fill_matured(
+    const flag[:, :, ::1] known, const int64_t[::1] index, const int64_t[::1] kinds, const flag[:, ::1] active,
+    flag[:, ::1] matured,
+):
+    """`KindsOfSeries.are_known`, into matured [n, H]."""
+    cdef Py_ssize_t i, j, k
+    cdef int64_t kind
+    for i in range(matured.shape[0]):
+        kind = kinds[index[i]]
+        for j in range(matured.shape[1]):
+            matured[i, j] = known[i, 0, j]
+            for k in range(active.shape[1]):
+                if active[kind, k] and not known[i, 1 + k, j]:
+                    matured[i, j] = 0
 
 
 # --- calibration and scores

@@ -43,9 +43,15 @@ class MeanReversion:
         for name in ("xx", "xy", "yy", "bars", "slope", "coming"):
             self._columns.declare(name, np.zeros(num))
         self._columns.declare("does_return", 0, np.int64)
+        self._has_returned = False  # any of the series, ever: for most streams none
 
     def grow(self, num_series: int) -> None:
         self._columns.grow(num_series)
+
+    @property
+    def has_returned(self) -> bool:
+        """Whether any series was ever held to return to its level; before that no move is expected."""
+        return self._has_returned
 
     def returns(self, index: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which rows [n] are held to return to their level."""
@@ -74,6 +80,8 @@ class MeanReversion:
 
     def less_expected(self, bars: BarBatch) -> BarBatch:
         """The bars, their outcomes less the moves that were expected; before `learn`."""
+        if not self._has_returned:
+            return bars
         if compiled.core is not None:
             less = np.empty(bars.outcomes.shape)
             is_any = compiled.core.less_expected(
@@ -101,11 +109,12 @@ class MeanReversion:
                 "distance",
                 "does_return",
             )
-            compiled.core.learn_levels(
+            is_any = compiled.core.learn_levels(
                 bars.index, bars.age, bars.outcomes, may_return.view(np.uint8), self._horizons,
                 *(columns[name] for name in names), _KEEP, _FIRST_BARS, _MIN_BARS, _SIGNIFICANT, _REFUTED,
                 _HALF_TRUST_SQUARE,
             )  # fmt: skip
+            self._has_returned = self._has_returned or is_any
             return
         slots = (bars.age[:, None] - self._horizons) % self._longest
         x = columns["distances"][at, slots]
@@ -126,6 +135,7 @@ class MeanReversion:
         is_on = columns["does_return"][rows] > 0
         is_on = may_return & (bars.age >= _MIN_BARS) & np.where(is_on, t > _REFUTED, t > _SIGNIFICANT)
         columns["does_return"][rows] = is_on
+        self._has_returned = self._has_returned or bool(is_on.any())
         columns["distances"][bars.index, bars.age % self._longest] = columns["distance"][rows]
         columns["expected"][bars.index, bars.age % self._longest] = columns["coming"][rows]
 
@@ -138,3 +148,5 @@ class MeanReversion:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._columns.restore(state)
+        names = ("does_return", "coming", "expected")
+        self._has_returned = any(bool(self._columns[name].any()) for name in names)

@@ -23,7 +23,16 @@ from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import DEFAULT_COVARIATES
 from htfi.forecasting.covariates import Covariates
 from htfi.forecasting.renames import RenameFound, find_predecessor
-from htfi.forecasting.splits import MAX_LISTED, SplitFound, find_splits, follow_volume, split_of
+from htfi.forecasting.splits import (
+    CANDIDATE_BY_FAR,
+    MAX_LISTED,
+    MAX_SPIKE,
+    VOLUME_GAIN,
+    SplitFound,
+    find_splits,
+    follow_volume,
+    split_of,
+)
 
 Array = NDArray[np.float64]
 FactorsOfClosed = Callable[
@@ -194,7 +203,13 @@ class Panel:
 
         Within a day prices are not looked at: a session's first return counts from its own open.
         """
-        columns, age = self._columns, self._columns["num_bars"][rows]
+        columns = self._columns
+        if compiled.core is not None and not compiled.core.follow_volumes(
+            bars, index, columns["gap_ns"], columns["log_close"], columns["usual_volume"], _NO_LENGTH,
+            CANDIDATE_BY_FAR, VOLUME_GAIN, MAX_SPIKE,
+        ):  # fmt: skip
+            return
+        age = columns["num_bars"][rows]
         if not (columns["gap_ns"][rows] == _NO_LENGTH).any():
             return
         usual_volume = columns["usual_volume"][rows]

@@ -25,11 +25,12 @@ MIN_BARS = 20
 MAX_LISTED = 1_000
 _TINY = 1e-300
 _CANDIDATE = 0.34  # log move of the open below which nothing is looked at
+CANDIDATE_BY_FAR = 0.339  # the same of a logarithm whose last bits differ
 _HALF_MORE = 1.5  # the ratio that needs volume
 _HALF_MORE_APART = 0.03  # from it in log
 _MIN_VOLUME, _MAX_VOLUME = 0.5, 2.0  # of the ratio times usual, for it
 _EXTREME_VOLUME = 20.0  # of the ratio times usual: news, or another company under the symbol, and no split
-_VOLUME_GAIN, _MAX_SPIKE = 0.1, 4.0  # of usual volume, which a bar moves by no more than as so many times it
+VOLUME_GAIN, MAX_SPIKE = 0.1, 4.0  # of usual volume, which a bar moves by no more than as so many times it
 _MIN_APART, _MAX_APART = 0.02, 0.06  # from a ratio in log, or two usual deviations between
 _MIN_RANGE, _MAX_RANGE = 0.04, 0.15  # of the bar itself in log, or three usual deviations between
 _MARKET_MOVE = 0.05  # median of the other series' moves at the instant; more is a crash, not a split
@@ -104,7 +105,7 @@ def find_splits(
 def follow_volume(usual: Array, volume: Array) -> Array:
     """Usual volumes [n] after bars with these; a bar without volume changes none, the first with one sets it."""
     is_first = usual <= 0.0
-    moved = usual + _VOLUME_GAIN * (np.minimum(volume, _MAX_SPIKE * usual) - usual)
+    moved = usual + VOLUME_GAIN * (np.minimum(volume, MAX_SPIKE * usual) - usual)
     return np.where(volume > 0.0, np.where(is_first, volume, moved), usual)
 
 

@@ -136,9 +136,6 @@ class MarketHarExpert:
 
     def _update_compiled(self, core: Any, bars: BarBatch) -> None:
         columns, index, age, n = self._columns, bars.index, bars.age, len(bars.index)
-        columns["end_ns"][index] = bars.end_ns
-        columns["group"][index] = bars.group
-        columns["is_grown"][index] = age >= _MONTH - 1
         x = np.zeros((n, len(self._prior)))
         core.read_own(
             index, age, bars.log_variance, bars.within_log_variance, bars.returns, bars.usual, bars.volume,
@@ -146,14 +143,22 @@ class MarketHarExpert:
             columns["within_level"], columns["within"], columns["told"], x, _WITHIN.start, _WEEK, _LEVEL_GAIN,
             _VOLUME_GAIN, _MAX_LOG_VOLUME, MAX_LOG_DEVIATION,
         )  # fmt: skip
-        market = self._read_market(bars, x)
+        above = np.empty((n, _NUM_MARKET_FEATURES))
+        num_groups = int(bars.group.max()) + 1
+        self._common.grow(num_groups)
+        names = ("group", "is_grown", "end_ns", "told", "loading")
+        core.read_market(
+            index, age, bars.group, bars.end_ns, bars.covariates, *(columns[name] for name in names),
+            self._common["variance"], x, above, np.empty(_NUM_MARKET_FEATURES), _MARKET.start, COMMON, _SHOCK,
+            _MIN_MARKET_SERIES, _MONTH, _RECENT_NS, _LOADING_GAIN, _MIN_COMMON_VARIANCE, MAX_LOG_DEVIATION,
+        )  # fmt: skip
         recurrence = self._recurrence.columns
         core.read_recurrence(
-            index, columns["told"][index] - market, recurrence["stood_out"], recurrence["since_bars"], QUARTER_BARS, x,
+            index, above, recurrence["stood_out"], recurrence["since_bars"], QUARTER_BARS, x,
             _RECURRING.start, NEAR_BARS, WIDE_BARS, WEEK_BARS, RECENT_BARS, EVENT_SIZE, MAX_VOLUME_FACTOR,
         )  # fmt: skip
         columns["newest"][index] = x
-        self._fit.columns.grow(int(bars.group.max()) + 1)
+        self._fit.columns.grow(num_groups)
         fit = [self._fit.columns[name] for name in ("beta", "squares", "num")]
         core.scale_market(
             index, age, bars.group, x, *fit, columns["level"], self._root_h, columns["scale"], columns["above"],
@@ -225,13 +230,6 @@ class MarketHarExpert:
     def _read_common_move(self, group: int, after_ns: int, bars: BarBatch, x: Array) -> None:
         """The size of the group's common move, in usual deviations, into x [n, K]; then its loadings learn."""
         columns, variances = self._columns, self._common["variance"]
-        if compiled.core is not None:
-            names = ("group", "is_grown", "end_ns", "told", "loading")
-            compiled.core.read_common_move(
-                group, after_ns, *(columns[name] for name in names), variances, bars.index, bars.group, x, COMMON,
-                _SHOCK, _MIN_MARKET_SERIES, _LOADING_GAIN, _MIN_COMMON_VARIANCE,
-            )  # fmt: skip
-            return
         among = (columns["group"] == group) & (columns["is_grown"] > 0) & (columns["end_ns"] > after_ns)
         if int(among.sum()) < _MIN_MARKET_SERIES:
             return
@@ -250,11 +248,6 @@ class MarketHarExpert:
     def _market_features(self, group: int, after_ns: int) -> Array:
         """The mean features of the group's series; zero where these are too few to be a market."""
         columns = self._columns
-        if compiled.core is not None:
-            means = np.empty(_NUM_MARKET_FEATURES)
-            names = ("group", "is_grown", "end_ns", "told")
-            num = compiled.core.mean_told(group, after_ns, *(columns[name] for name in names), means)
-            return means if num >= _MIN_MARKET_SERIES else np.zeros(_NUM_MARKET_FEATURES)
         among = (columns["group"] == group) & (columns["is_grown"] > 0) & (columns["end_ns"] > after_ns)
         if int(among.sum()) < _MIN_MARKET_SERIES:
             return np.zeros(_NUM_MARKET_FEATURES)

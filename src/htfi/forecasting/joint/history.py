@@ -194,6 +194,12 @@ class JointHistory:
         than the ring reaches is passed over.
         """
         scores = self._marginals.scores(quantiles, outcome)
+        if len(self._intervals) == 1:
+            length_ns, newest_ns = int(self._lengths_ns[0]), int(ends_ns.max())
+            stamp = (newest_ns - 1) // length_ns
+            if (int(ends_ns.min()) - 1) // length_ns == stamp:
+                self._write(0, stamp, newest_ns, index, scores)
+                return
         groups = self._group[index]
         stamps = (ends_ns - 1) // self._lengths_ns[groups]
         if (groups == groups[0]).all() and (stamps == stamps[0]).all():

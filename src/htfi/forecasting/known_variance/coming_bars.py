@@ -4,6 +4,7 @@ Bars shorter than a day follow New York's week: which half-hour follows which is
 weekends are passed over. Daily bars end on business days, on all days once one ended on a Saturday or a Sunday.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -67,11 +68,20 @@ class ComingBars:
         columns["slot"][index] = slot
 
     def spans(
-        self, index: NDArray[np.intp], start_ns: Instants, end_ns: Instants, num: int
+        self,
+        index: NDArray[np.intp],
+        start_ns: Instants,
+        end_ns: Instants,
+        num: int,
+        into: tuple[Instants, Instants] | None = None,
     ) -> tuple[Instants, Instants]:
-        """Begin and end [n, num] of the bars that will follow those of these series, shorter than a day."""
+        """Begin and end [n, num] of the bars that will follow those of these series, shorter than a day; compiled, in
+        the arrays that are given for them, if any."""
         if compiled.core is not None:
-            begins, ends = (np.empty((len(index), num), np.int64) for _ in range(2))
+            begins, ends = into or (
+                np.empty((len(index), num), np.int64),
+                np.empty((len(index), num), np.int64),
+            )
             last_ns = int(start_ns.max()) + num * _WEEK_NS  # no bar is further from the one before
             clock = clock_between(int(start_ns.min()), last_ns)
             compiled.core.fill_spans(
@@ -117,16 +127,30 @@ def daily_ends(
     """Ends [n, num] of the daily bars that will follow, at the same hour in New York, on none of `closed_days`."""
     local = to_local_ns(end_ns)
     days = local // NS_PER_DAY
+    if not len(closed_days):
+        ahead = np.where(trades_at_weekends[:, None], np.arange(1, 1 + num), _business_days(num)[days % 7])
+        return to_utc_ns((days[:, None] + ahead) * NS_PER_DAY + (local % NS_PER_DAY)[:, None])
     ends = np.empty((len(end_ns), num), np.int64)
     for step in range(num):
         days = next_day(days, trades_at_weekends)
-        for _ in range(_MAX_CLOSED_DAYS if len(closed_days) else 0):
+        for _ in range(_MAX_CLOSED_DAYS):
             closed = np.isin(days, closed_days)
             if not closed.any():
                 break
             days = np.where(closed, next_day(days, trades_at_weekends), days)
         ends[:, step] = days
     return to_utc_ns(ends * NS_PER_DAY + (local % NS_PER_DAY)[:, None])
+
+
+@lru_cache(maxsize=8)
+def _business_days(num: int) -> Places:
+    """Days from each day of the week [7], Thursday first, to the next `num` business days [7, num]."""
+    first = np.arange(7, dtype=np.int64)
+    days, ahead = first, np.empty((7, num), np.int64)
+    for step in range(num):
+        days = next_day(days, False)
+        ahead[:, step] = days - first
+    return ahead
 
 
 def next_day(days: Places, trades_at_weekends: NDArray[np.bool_] | bool) -> Places:

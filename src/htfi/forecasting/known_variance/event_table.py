@@ -51,6 +51,8 @@ class ScheduledLines:
 
     def has_changed(self, after_ns: int, until_ns: int) -> bool:
         """Whether a line became known or was withdrawn in (after, until]."""
+        if not len(self.changes_ns):
+            return False
         first, beyond = np.searchsorted(self.changes_ns, [after_ns, until_ns], "right")
         return bool(first < beyond)
 

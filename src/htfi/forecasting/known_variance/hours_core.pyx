@@ -4,11 +4,13 @@
 Arrays: n rows of an instant, N series, B bars ahead, C changes of New York's clock, C + 1 distances from UTC.
 """
 
-from libc.math cimport isnan
+from libc.math cimport isnan, sqrt
 from libc.stdint cimport int16_t, int64_t
 
 cdef extern from "../../domain/portable_math.h" nogil:
     double exact_exp(double x)
+
+ctypedef unsigned char flag
 
 cdef int16_t UNKNOWN = -1
 
@@ -69,7 +71,7 @@ def learn_hours(
 def fill_spans(
     const int64_t[::1] index, const int64_t[::1] start_ns, const int64_t[::1] end_ns, const int16_t[:, ::1] steps,
     const int64_t[::1] changes, const int64_t[::1] offsets, int64_t slot_ns, int64_t most_bars,
-    int64_t[:, ::1] begins, int64_t[:, ::1] ends,
+    int64_t[:, :] begins, int64_t[:, :] ends,
 ):
     """`ComingBars.spans`, into begins and ends [n, B]."""
     cdef Py_ssize_t i, b, num = begins.shape[1], first, last
@@ -107,7 +109,7 @@ def fill_spans(
 
 def fill_pattern(
     const int64_t[::1] index, const int64_t[:, :] begins_ns, const double[:, ::1] by_day, const double[:, ::1] by_week,
-    const int64_t[::1] changes, const int64_t[::1] offsets, int64_t slot_ns, double[:, ::1] factors,
+    const int64_t[::1] changes, const int64_t[::1] offsets, int64_t slot_ns, double[:, :] factors,
 ):
     """`WeeklyPattern.factors`, into factors [n, B]: one exponential for the bars in a row that begin in one slot."""
     cdef Py_ssize_t i, b, row, now, before
@@ -124,6 +126,57 @@ def fill_pattern(
                 week = left_over(slot, by_week.shape[1])
                 factor = exact_exp(by_day[row, week % by_day.shape[1]] + by_week[row, week])
             factors[i, b] = factor
+
+
+def join_spans(
+    const flag[::1] daily, const int64_t[:, ::1] begins, const int64_t[:, ::1] ends, double gap_bars, int64_t never,
+    int64_t[:, ::1] spans,
+):
+    """`UsualBars._joined`, into spans [n, 1 + B]."""
+    cdef Py_ssize_t i, b
+    cdef int64_t longest
+    for i in range(begins.shape[0]):
+        longest = <int64_t>(gap_bars * <double>(ends[i, 1] - begins[i, 1]))
+        spans[i, 0] = begins[i, 0]
+        for b in range(1, begins.shape[1]):
+            spans[i, b] = begins[i, b]
+            if ends[i, b - 1] != never and (daily[i] or begins[i, b] - ends[i, b - 1] <= longest):
+                spans[i, b] = ends[i, b - 1]
+
+
+def fill_ahead(
+    const double[:, ::1] pattern, const double[:, :] events, Py_ssize_t first, const int64_t[::1] horizons,
+    double[:, ::1] factors,
+):
+    """`KnownVariance._roots`, into factors [n, H], of bars from `first` on; whether any is not 1."""
+    cdef Py_ssize_t i, b, j
+    cdef double total
+    cdef bint is_any = False, has_events = events is not None
+    for i in range(pattern.shape[0]):
+        total, j = 0.0, 0
+        for b in range(horizons[horizons.shape[0] - 1]):
+            total += pattern[i, first + b] * events[i, first + b] if has_events else pattern[i, first + b]
+            if b + 1 == horizons[j]:
+                factors[i, j] = sqrt(total / <double>horizons[j])
+                is_any = is_any or factors[i, j] != 1.0
+                j += 1
+    return is_any
+
+
+def divide_outcomes(
+    const int64_t[::1] index, const int64_t[::1] ages, const int64_t[::1] horizons, const double[:, :, ::1] waiting,
+    const double[:, :] outcomes, double[:, ::1] divided,
+):
+    """`KnownVariance.divided`, into divided [n, H]; whether any was changed."""
+    cdef Py_ssize_t i, j
+    cdef double by
+    cdef bint is_any = False
+    for i in range(index.shape[0]):
+        for j in range(horizons.shape[0]):
+            by = waiting[index[i], j, left_over(ages[i] - horizons[j], waiting.shape[2])]
+            is_any = is_any or by != 1.0
+            divided[i, j] = outcomes[i, j] / by
+    return is_any
 
 
 def learn_pattern(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,11 @@ _WEEK_DAYS, _SLACK_DAYS = 5, 10  # days with a bar in a week; holidays and days 
 
 def is_near_year_end(end_ns: int, num_bars: int) -> bool:
     """Whether a quiet day of December may be among so many daily bars after one that ends then, or that one."""
-    day = _EPOCH + end_ns // NS_PER_DAY
+    return _is_near(_EPOCH + end_ns // NS_PER_DAY, num_bars)
+
+
+@lru_cache(maxsize=64)
+def _is_near(day: int, num_bars: int) -> bool:
     first, last = day - _SLACK_DAYS, day + num_bars * 7 // _WEEK_DAYS + _SLACK_DAYS
     return date(date.fromordinal(first).year, _DECEMBER + 1, _BEFORE_YEAR_END[0]).toordinal() <= last
 

@@ -47,11 +47,12 @@ class WeeklyPattern:
     def grow(self, num_rows: int) -> None:
         self._columns.grow(num_rows)
 
-    def factors(self, index: Rows, begins_ns: Instants) -> Array:
-        """Factors [n, B] of the variance of bars [n, B] of these series that begin then."""
+    def factors(self, index: Rows, begins_ns: Instants, into: Array | None = None) -> Array:
+        """Factors [n, B] of the variance of bars [n, B] of these series that begin then; compiled, in the array that is
+        given for them, if any."""
         by_day, by_week = self._columns["by_day"], self._columns["by_week"]
         if compiled.core is not None:
-            factors = np.empty(begins_ns.shape)
+            factors = np.empty(begins_ns.shape) if into is None else into
             clock = clock_between(int(begins_ns.min()), int(begins_ns.max()))
             compiled.core.fill_pattern(index, begins_ns, by_day, by_week, *clock, SLOT_NS, factors)
             return factors
@@ -60,7 +61,7 @@ class WeeklyPattern:
 
     def learn(self, index: Rows, slot: Places, length_ns: Places, log_variance: Array) -> None:
         """Take in bars [n] whose log variance, without what was known of it, was this."""
-        columns, hour = self._columns, slot % DAY_SLOTS
+        columns = self._columns
         if compiled.core is not None:
             names = ("by_day", "by_week", "day_visits", "week_visits", "anchor", "num")
             compiled.core.learn_pattern(
@@ -68,6 +69,7 @@ class WeeklyPattern:
                 MAX_LOG_DEVIATION, _DAY_PRIOR, _DAY_MEMORY, _WEEK_PRIOR, _WEEK_MEMORY,
             )  # fmt: skip
             return
+        hour = slot % DAY_SLOTS
         within = np.maximum(SLOT_NS // np.maximum(length_ns, 1), 1)
         visit = 1.0 / within  # what this bar is of one
         num, anchor = columns["num"][index], columns["anchor"][index]
