@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "c043946ba0b25dd2e1fe60bd45c30b1476cea5aff88e1af86d0b2ec83b8568e2"
+SAMPLE_ROOT = "3d200a070ffc16a91f26f8f6053c85009b04f506bd1e7d24bb48675e64f06f9b"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"

@@ -70,7 +70,7 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
             "item_p50_ms", "item_p99_ms", "item_all_cores_p50_ms", "item_all_cores_p99_ms", "cache_hit_us",
             "run_memory_mb", "run_memory_together_mb",
         ),
-        Better.HIGHER: ("batch_items_per_s",),
+        Better.HIGHER: ("batch_items_per_s", "batch_in_processes_items_per_s"),
     },
     "reading": {
         Better.LOWER: (

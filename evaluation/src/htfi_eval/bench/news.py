@@ -284,6 +284,7 @@ def command(
         "item_all_cores_p50_ms": median(run.item_all_cores_p50_ms for run in runs),
         "item_all_cores_p99_ms": median(run.item_all_cores_p99_ms for run in runs),
         "batch_items_per_s": median(run.all_cores_items_per_s for run in runs),
+        "batch_in_processes_items_per_s": median(run.processes_items_per_s for run in runs),
         "cache_hit_us": median(run.cache_hit_us for run in runs),
     }
     if memory_items:
@@ -327,6 +328,7 @@ def _rows(runs: list[ThroughputRun], floors: EncoderFloors) -> list[dict[str, An
     }  # fmt: skip
     one_core = {"what": "in batches, one core", "items/s": of("one_core_items_per_s")}
     all_cores = {"what": "in batches, all cores", "items/s": of("all_cores_items_per_s")}
+    processes = {"what": "in batches, a process a core", "items/s": of("processes_items_per_s")}
     hit: dict[str, Any] = {"what": "read before, from the cache", "µs/item": of("cache_hit_us")}
     lookup = Floor(of("cache_floor_us"), "SHA-256 of the text, its bytes found in a dict and copied")
     rows: list[dict[str, Any]] = [
@@ -336,6 +338,7 @@ def _rows(runs: list[ThroughputRun], floors: EncoderFloors) -> list[dict[str, An
         with_floor(on_all, "p50 ms", floors.alone_all_cores_ms),
         with_floor(one_core, "items/s", floors.batch_items_per_s),
         with_floor(all_cores, "items/s", floors.all_cores_items_per_s),
+        with_floor(processes, "items/s", floors.all_cores_items_per_s),
         with_floor(hit, "µs/item", lookup),
     ]
     if not math.isnan(runs[0].peer_ms):

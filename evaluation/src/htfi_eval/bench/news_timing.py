@@ -122,7 +122,7 @@ def _simulated(num: int) -> list[tuple[str, str]]:
 
 
 ITEMS, BATCH, WARM, PEER_ITEMS, STAGE_ITEMS = 200, 1024, 64, 32, 256
-NUM_ITEMS_PER_RUN = 2 * ITEMS + 2 * BATCH
+NUM_ITEMS_PER_RUN = 2 * ITEMS + 3 * BATCH
 AHEAD_WARM = (
     ITEMS + BATCH
 )  # items that processes have read before, so that what they compile at first use is no item's
@@ -144,6 +144,7 @@ class ThroughputRun:
     share_with_body: float
     one_core_items_per_s: float
     all_cores_items_per_s: float
+    processes_items_per_s: float
     cache_hit_us: float
     cache_floor_us: float  # to hash the text, find the same bytes in a table and copy them
     peer_ms: float  # NaN where there is no peer
@@ -160,14 +161,15 @@ def measure(
     their models loaded.
     """
     singles, batch, shared = pairs[:ITEMS], pairs[ITEMS : ITEMS + BATCH], pairs[ITEMS + BATCH :]
-    shared_singles, shared = shared[:ITEMS], shared[ITEMS:]
+    shared_singles, shared, ahead = shared[:ITEMS], shared[ITEMS : ITEMS + BATCH], shared[ITEMS + BATCH :]
     with on_one_core():
         timed = _one_by_one(_processor(settings, 1, texts.series), as_news(singles, WARM, texts.symbols))
         one_core = _in_batches(_processor(settings, 1, texts.series), as_news(batch, WARM, texts.symbols))
         hit_us, lookup_us = _cache_hit_us(settings, encoder, singles)
         peer_ms, peer_rate = _peer(peer, [headline for headline, _ in singles])
     on_all = _one_by_one(_processor(settings, 0, texts.series), as_news(shared_singles, WARM, texts.symbols))
-    every = _in_processes(settings, texts, pairs[:AHEAD_WARM], shared)
+    every = _in_batches(_processor(settings, 0, texts.series), as_news(shared, WARM, texts.symbols))
+    in_processes = _in_processes(settings, texts, pairs[:AHEAD_WARM], ahead)
     times_ms, all_cores_ms = [one_ms for one_ms, _ in timed], [one_ms for one_ms, _ in on_all]
     return ThroughputRun(
         float(np.percentile(times_ms, 50)),
@@ -179,6 +181,7 @@ def measure(
         sum(has_body for _, has_body in timed) / len(timed),
         one_core,
         every,
+        in_processes,
         hit_us,
         lookup_us,
         peer_ms,
@@ -278,8 +281,8 @@ def _one_by_one(processor: NewsProcessor, items: Sequence[News]) -> list[tuple[f
 
 
 def _in_processes(settings: Settings, texts: NewsTexts, warm: Pairs, pairs: Pairs) -> float:
-    """As `_in_batches` on all cores, as `htfi run` reads files: with a process a core beside our own, which have read
-    `warm`.
+    """As `_in_batches` on all cores, as `htfi run` reads ahead in files: with a process a core beside our own, which
+    have read `warm`.
     """
     processor = _processor(settings, 0, texts.series)
     ahead = news_ahead(settings, processor, click.echo)
