@@ -30,5 +30,6 @@ def test_figures_stand_beside_their_floors(tmp_path: Path, monkeypatch: pytest.M
     floors = [row["what"] for row in body["rows"] if row.get("floor", 0) > 0]
     assert floors == [
         "one by one, one core", "one by one, 2 cores", "in batches, one core", "in batches, all cores",
-        "in batches, a process a core", "read before, from the cache", "stage: encode, one by one", "stage: encode, in batches",
+        "in batches, a process a core", "read before, from the cache", "stage: encode, one by one",
+        "stage: encode, in batches",
     ]  # fmt: skip

@@ -135,7 +135,7 @@ def test_rows_of_the_news_bench_have_floors_beside_what_the_encoder_and_the_cach
     )
     monkeypatch.setattr(news, "available_cores", lambda: [1, 0])
     run = ThroughputRun(
-        4.5, 9.0, 1.8, 2.7, 3.0, 8.0, 0.25, 500.0, 625.0, 20.0, 1.0, float("nan"), float("nan")
+        4.5, 9.0, 1.8, 2.7, 3.0, 8.0, 0.25, 500.0, 625.0, 600.0, 20.0, 1.0, float("nan"), float("nan")
     )
     rows = {row["what"]: row for row in news._rows([run], measured)}
     assert rows["one by one, one core"]["× floor"] == 5.0

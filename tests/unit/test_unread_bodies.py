@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from htfi.domain.events import News
 from htfi.narrative import unread_bodies
+from htfi.narrative.facts.regions import is_economy
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.unread_bodies import UnreadBodies
 from htfi.pipeline.run_state import decode_state, encode_state
@@ -77,6 +78,13 @@ def test_news_without_symbols_is_read_unless_it_is_of_other_companies(
     made.receive(replace(item(1, headline), body=body))
     assert (num_passages(made, "n1") > 0) is is_read
     assert bool(made.state()["unread"]) is not is_read
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"), [("U.S.", True), ("Beijing", True), ("U.S. Steel", False), ("Apple", False)]
+)
+def test_an_economy_is_no_firm(name: str, is_one: bool) -> None:
+    assert is_economy(name) is is_one
 
 
 def test_of_too_many_bodies_the_oldest_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ Batch = Any  # an arro3.core.RecordBatch
 Schema = Any  # an arro3.core.Schema
 
 _MAX_HELD_BYTES = 1 << 20
-_LEAST_BYTES = 4  # of most values in memory, where a file may have repeated ones but once
+_MIN_BYTES = 4  # of most values in memory, where a file may have repeated ones but once
 _HELD_ROWS_AT_ONCE = 1024
 _ROWS_AT_ONCE = 1 << 14
 
@@ -120,7 +120,7 @@ class ParquetFile:
         Nothing of a damaged one: how far it can be read depends on what is asked for.
         """
         num_stored = sum(group.num_bytes for group in self.footer.groups)
-        least_bytes = max(num_stored, self.num_rows * len(self.names) * _LEAST_BYTES)
+        least_bytes = max(num_stored, self.num_rows * len(self.names) * _MIN_BYTES)
         if least_bytes > _MAX_HELD_BYTES or not self.num_rows:
             return None
         batches: list[Batch] = []

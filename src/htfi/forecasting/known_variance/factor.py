@@ -17,10 +17,10 @@ from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.known_variance import compiled
 from htfi.forecasting.known_variance.contributions import Contributions, HeldEvents
-from htfi.forecasting.known_variance.event_bars import EventBars
 from htfi.forecasting.known_variance.event_effects import EventEffects
 from htfi.forecasting.known_variance.event_facts import KindFacts
 from htfi.forecasting.known_variance.event_table import tabulate
+from htfi.forecasting.known_variance.eventful_bars import EventfulBars
 from htfi.forecasting.known_variance.prepared_bars import Mask, NextBars, PreparedBars
 from htfi.forecasting.known_variance.priors import Priors, shipped
 from htfi.forecasting.known_variance.quiet_days import is_near_year_end
@@ -52,7 +52,7 @@ class KnownVariance:
         self._priors = priors or shipped()
         self._columns = SeriesColumns()
         self._usual = UsualBars(self._columns, self._table, self._priors, session_gap_bars)
-        self._events = EventBars(self._table, self._priors, events)
+        self._events = EventfulBars(self._table, self._priors, events)
         self._columns.declare("ahead", np.ones(len(horizons)))
         self._columns.declare("waiting", np.ones((len(horizons), self._longest)))
         self._has_ahead = self._has_waiting = False  # whether any of what stands or waits is not 1

@@ -28,6 +28,7 @@ from htfi.narrative.facts.record import (
     Tense,
     TextFault,
 )
+from htfi.narrative.facts.regions import is_economy
 from htfi.narrative.facts.surprises import Surprise, Verdict, find_surprises, surprises_among
 from htfi.narrative.thousandths import rounded
 
@@ -111,7 +112,11 @@ def is_on_companies(facts: NewsFacts, *, all_named: bool) -> bool:
     """
     if facts.event.group is not EventGroup.COMPANY or facts.event_confidence < _UNSURE_KIND:
         return False
-    firms = [one for one in _firms(facts.parties) if one.role not in _OUTSIDE]
+    firms = [
+        one
+        for one in _firms(facts.parties)
+        if one.role not in _OUTSIDE and (one.symbols or not is_economy(one.name))
+    ]
     return len(firms) > 1 or any(one.symbols or all_named for one in firms)
 
 

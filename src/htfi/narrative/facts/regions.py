@@ -22,6 +22,12 @@ def find_regions(text: str) -> tuple[str, ...]:
     return tuple(sorted(first, key=first.__getitem__))
 
 
+def is_economy(name: str) -> bool:
+    """Whether a name is that of an economy, or of what stands for it ('U.S.', 'Beijing'), and of nothing else."""
+    written, loose = _words()
+    return name in written or name.lower() in loose
+
+
 def region_of_currency(code: str) -> str:
     """'EA' for 'EUR'; '' for a code that is none of the table's."""
     return _by_currency().get(code, "")
@@ -60,6 +66,13 @@ def _patterns() -> tuple[Sequence[str], PatternTable]:
             parts.append(rf"(?i:(?<!\w){one_of(loose)}(?!\w))")
         found[region] = FilteredPattern("|".join(parts))
     return tuple(found), PatternTable(found.values())
+
+
+@cache
+def _words() -> tuple[frozenset[str], frozenset[str]]:
+    """The words of all economies: as they are written, and in any case."""
+    words = {word.strip() for entry in _read().values() for word in entry["words"].split("|")}
+    return frozenset(words), frozenset(word for word in words if word.islower())
 
 
 @cache

@@ -10,7 +10,7 @@ from htfi_train.cli.options import LINES, corpora_option, out_option
 _EPILOG = """\b
 Examples:
   htfi models shorten --long mine/facts/packed --out mine/short
-  htfi models shorten --long mine/facts/packed --out mine/short --layers 0,2,3,5
+  htfi models shorten --long mine/packed --out mine/short --layers 0,2,3,5
 """
 
 

@@ -99,7 +99,7 @@ class Subscribers:
                 raise TimeoutError("not every subscriber was answered")
             self._turn(0.05)
 
-    def read_until_told(self, source: TextIO) -> int:
+    def read_to_the_end(self, source: TextIO) -> int:
         """Read until a line with a number comes, and give it."""
         self._selector.register(source, selectors.EVENT_READ, None)
         while not self._turn(None):
@@ -148,7 +148,7 @@ def subscribe(port: int, num: int, which: int, patience_s: float) -> dict[str, o
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     began_s = time.process_time()
-    expected = subscribers.read_until_told(sys.stdin)
+    expected = subscribers.read_to_the_end(sys.stdin)
     subscribers.read_until_whole(expected, time.monotonic() + patience_s)
     return {
         "at_ns": {str(index): at for index, at in arrivals.at_ns.items()},

@@ -36,7 +36,7 @@ _LONGEST_PAUSE_NS = 4 * NS_PER_DAY  # before a session, in which results still m
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
 
 
-class EventBars:
+class EventfulBars:
     """Bars of N series that hold events of a calendar, or come after a gap."""
 
     def __init__(self, table: ScheduledLines, priors: Priors, events: Sequence[ScheduledEvent]) -> None:
