@@ -207,6 +207,22 @@ def test_a_weekend_narrows_daily_bars_of_currencies_and_leaves_shares_alone():
     assert share.ahead(ROW) is None
 
 
+@pytest.mark.parametrize(
+    ("days", "teaches"),
+    [((3, 4, 7), True), ((0, 3), False)],
+    ids=["the weekend, which was expected", "days without a trade, which none expected"],
+)
+def test_a_gap_teaches_what_gaps_do_where_the_band_was_made_for_it(days: tuple[int, ...], teaches: bool):
+    one = known(interval="1d")
+    for day in days:
+        end_ns = MONDAY_NS + day * NS_PER_DAY + 17 * HOUR_NS
+        one.of_closed(ROW, np.array([end_ns - NS_PER_DAY]), np.array([end_ns]))
+        ahead(one)
+        one.learn(batch(end_ns - NS_PER_DAY), np.array([3.0]))
+    before, learnt = one.effects.class_factors(0, one.effects.kinds.index("gap_weekend"), OWN)
+    assert (learnt > before) is teaches
+
+
 def test_bars_without_a_length_in_time_have_no_factor():
     one = known(event(MONDAY_NS), interval="volume:5000")
     assert one.of_closed(ROW, np.array([MONDAY_NS - 1]), np.array([MONDAY_NS])) is None

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from htfi.domain import portable_math as exact
 from htfi.domain.decision import KnownEvents
 from htfi.domain.scheduled_event import ScheduledEvent
+from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.known_variance import compiled
 from htfi.forecasting.known_variance.contributions import Contributions, HeldEvents
@@ -33,6 +34,7 @@ Rows = NDArray[np.intp]
 
 VERSION = "4"
 KNOWN = "known_variance"
+_NEAR_NS = NS_PER_DAY // 2  # of a daily bar's end: clocks change
 _RANGE_SHARE = 0.75  # of an event's log factor: a release jumps, so the range grows less than the return
 
 
@@ -57,7 +59,9 @@ class KnownVariance:
         self._columns.declare("waiting", np.ones((len(horizons), self._longest)))
         self._has_ahead = self._has_waiting = False  # whether any of what stands or waits is not 1
         self._is_year_end = False  # the bars ahead of those that closed last may hold it
+        self._columns.declare("next_ns", NEVER, np.int64)  # when the next bar was expected to end
         self._closing: list[HeldEvents] = []  # of the bars that closed last
+        self._unforeseen: Rows = np.empty(0, np.intp)  # series whose bars ended when none was expected to
         self._prepared: PreparedBars | None = None  # follows from the rest: never saved
         self._next: NextBars | None = None
         self._is_prepared = False  # for the bars that closed last
@@ -112,6 +116,9 @@ class KnownVariance:
             ends = np.stack([columns["end_ns"][rows], end_ns[known]], axis=1)
             begins, pattern, events, parts = self._variances(rows, spans, ends)
         self._closing = [held for part in parts for held in part.of_bar(1)]
+        if self._closing:
+            near_ns = np.where(columns["kind"][rows] == INTRADAY, 0, _NEAR_NS)
+            self._unforeseen = rows[np.abs(columns["next_ns"][rows] - end_ns[known]) > near_ns]
         self._usual.close(rows, start_ns[known], end_ns[known], begins[:, 1])
         if not self._closing:
             if (pattern[:, 1] == 1.0).all():
@@ -148,6 +155,7 @@ class KnownVariance:
         self._next = NextBars(
             rows, ends[:, first - 1], begins[:, first], ends[:, first], pattern[:, first], parts, first
         )
+        self._columns["next_ns"][rows] = ends[:, first]
         factors, is_any = self._roots(pattern, events, first)
         if len(rows) < len(index):
             whole = np.ones((len(index), len(self._horizons)))
@@ -237,7 +245,11 @@ class KnownVariance:
         return None if (waited == 1.0).all() else batch.outcomes / waited
 
     def learn(self, batch: BarBatch, ratio: Array) -> None:
-        """Take in the bars that closed. `ratio` [n] is each return over half the 90% band that was forecast."""
+        """Take in the bars that closed. `ratio` [n] is each return over half the 90% band that was forecast.
+
+        A bar that ended when none was expected to teaches nothing of events: its band was made for another bar. A share
+        that is not traded for days comes after a gap that no calendar has.
+        """
         if not self._usual.num_known:
             return
         columns, index = self._columns, batch.index
@@ -247,6 +259,10 @@ class KnownVariance:
         if self._is_prepared:
             self._usual.learn_hours(self._known(index)[0])
         self._usual.learn(batch)
+        if self._closing and len(self._unforeseen):
+            missed = np.zeros(columns.num_rows, np.bool_)
+            missed[self._unforeseen] = True
+            ratio = np.where(missed[index], np.nan, ratio)
         self._events.learn(self._closing, batch, ratio, columns.num_rows)
         self._closing, self._is_prepared = [], False
         self._prepare(index)
@@ -261,7 +277,7 @@ class KnownVariance:
     def restore(self, state: dict[str, Any]) -> None:
         """The series are those that `grow` was told of."""
         never = np.full(len(state["columns"]["end_ns"]), NEVER)  # before version 4
-        self._columns.restore({"pause_ns": never, "open_ns": never, **state["columns"]})
+        self._columns.restore({"pause_ns": never, "open_ns": never, "next_ns": never, **state["columns"]})
         self._has_ahead, self._has_waiting = (
             bool((self._columns[name] != 1.0).any()) for name in ("ahead", "waiting")
         )
