@@ -134,7 +134,7 @@ async def leave(task: "asyncio.Future[list[LineGroup]]") -> None:
 
 
 def num_futures() -> int:
-    return sum(isinstance(one, asyncio.Future) for one in gc.get_objects())
+    return sum(issubclass(type(one), asyncio.Future) for one in gc.get_objects())
 
 
 def test_those_who_leave_before_the_next_decision_leave_nothing(run: htfi.Run, folder: Path) -> None:
