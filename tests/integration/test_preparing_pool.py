@@ -196,7 +196,7 @@ def test_children_end_with_their_input(started, told) -> None:
     processes = [child.process._child for child in pool._children]
     pool.close()
     assert [process.returncode for process in processes] == [0, 0]
-    assert [pool.claim_next() for _ in parts] == parts  # nobody waits for those that are gone
+    assert [pool.claim_next() for _ in parts] == parts  # those that are gone are not waited for
     assert told == []
 
 

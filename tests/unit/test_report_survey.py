@@ -6,7 +6,8 @@ import pytest
 from msgspec import structs
 
 from htfi.apps.cli.report.notable import NUM_LISTED
-from htfi.apps.cli.report.survey import NUM_INTERVALS, take_survey
+from htfi.apps.cli.report.run_survey import NUM_INTERVALS
+from htfi.apps.cli.report.survey import take_survey
 from htfi.domain.decision import PolicyOutcome
 from htfi.forecasting.scores import crps
 from htfi.wiring.outputs import ReleasedLine, WithheldLine

@@ -24,7 +24,7 @@ from htfi.wiring.settings import Settings, decode_settings, encode_settings, ove
 
 MIN_ITEMS = 128  # that a run announces at least, before a process is worth its start
 MAX_PROCESSES = 3  # each takes some 100 MB of its own
-_MIN_TOGETHER = 8  # items of the last slices: nobody then waits long for another
+_MIN_TOGETHER = 8  # items of the last slices: no process then waits long for another
 _MAX_PUT = 16  # slices that may wait for a child, or whose answers wait for the run
 
 
@@ -126,7 +126,7 @@ class NewsAhead:
                 self._slices.popleft()
                 self._num_put -= 1
                 if before != item:
-                    pool.claim(of)  # nobody needs it
+                    pool.claim(of)  # it is passed over
                 self._put_more()
             if before == item:
                 return self._prepared(pool, of)[place]

@@ -1,4 +1,4 @@
-"""Work that several child processes share with the process that asked for it, each part done by whoever is free.
+"""Work that several child processes share with the process that asked for it, each part done by the first that is free.
 
 The children only save time: a part whose child fails waits again, for another child or for who asked.
 """

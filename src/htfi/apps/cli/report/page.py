@@ -12,9 +12,9 @@ from htfi.apps.cli.report.cells import cells_html
 from htfi.apps.cli.report.facts import ReportFacts, peers_html
 from htfi.apps.cli.report.governance import governance_html
 from htfi.apps.cli.report.orders import orders_html
+from htfi.apps.cli.report.run_survey import NUM_INTERVALS, NUM_PIT_BINS, RunSurvey
 from htfi.apps.cli.report.scheduled_events import scheduled_events_html
 from htfi.apps.cli.report.statements import statements_html
-from htfi.apps.cli.report.survey import NUM_INTERVALS, NUM_PIT_BINS, RunSurvey
 from htfi.apps.cli.report.tables import (
     facts_html,
     notable_html,

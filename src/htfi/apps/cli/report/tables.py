@@ -9,8 +9,8 @@ from htfi.apps.cli.report.facts import ReportFacts
 from htfi.apps.cli.report.news_answers import MIN_INSTANTS, NewsAnswers, PairedScore
 from htfi.apps.cli.report.notable import NotableDecision
 from htfi.apps.cli.report.readings import audit_html, headlines_html, summary_html
+from htfi.apps.cli.report.run_survey import RunSurvey, SeriesScore
 from htfi.apps.cli.report.stated_confidence import stated_html
-from htfi.apps.cli.report.survey import RunSurvey, SeriesScore
 from htfi.apps.cli.summary import words_beside_best
 from htfi.apps.display.drawing import format_percent
 from htfi.domain.counts import counted

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from htfi.apps.cli.report.amendments import amended_id
-from htfi.apps.cli.report.survey import RunSurvey
+from htfi.apps.cli.report.run_survey import RunSurvey
 from htfi.apps.cli.view.state import BAND_LEVELS, quantile_at
 from htfi.domain.decision import Decision, Regime
 from htfi.domain.time import NS_PER_MS
