@@ -12,11 +12,11 @@ from htfi.domain.new_york import to_local_ns
 from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.forecasting import compiled as learning
+from htfi.forecasting.expected_moves import ExpectedMoves
 from htfi.forecasting.known_variance import compiled
 from htfi.forecasting.known_variance.coming_bars import ComingBars, week_slots
 from htfi.forecasting.known_variance.factor import KnownVariance
 from htfi.forecasting.known_variance.weekly_pattern import WeeklyPattern
-from htfi.forecasting.mean_reversion import MeanReversion
 from htfi.forecasting.panel import BarBatch
 
 HORIZONS, NUM_SERIES, NUM_AHEAD = (1, 5, 22), 3, 23
@@ -124,29 +124,37 @@ def test_compiled_and_numpy_know_the_same_of_bars(
 
 
 def moves(pull: float, num: int, seed: int) -> dict[str, Any]:
-    """The state after so many bars of log prices that are drawn to a level, the second less, the third not at all."""
-    rng, reversion = np.random.default_rng(seed), MeanReversion(HORIZONS)
-    reversion.grow(NUM_SERIES)
+    """The state after so many bars of log prices that are drawn to a level, the second less, the third not at all, in
+    two intervals; the first does not drift."""
+    rng, expected = np.random.default_rng(seed), ExpectedMoves(HORIZONS)
+    expected.grow(NUM_SERIES)
+    groups, days = np.array([0, 0, 1]), np.array([0.0, 1.0, 5.0])
     price, past = np.zeros(NUM_SERIES), np.zeros((num, NUM_SERIES))
     index, pulls = np.arange(NUM_SERIES), pull * np.array([1.0, 0.3, 0.0])
     still, whole = np.zeros(NUM_SERIES), np.zeros(NUM_SERIES, np.int64)
     less: list[bytes] = []
     for t in range(num):
-        price = price * (1.0 - pulls) + 0.07 * rng.standard_normal(NUM_SERIES)
+        noise = 0.07 * rng.standard_normal(NUM_SERIES)
+        price = price * (1.0 - pulls) + noise
         past[t] = price
         outcomes = np.stack(
             [price - past[t - h] if t >= h else np.full(NUM_SERIES, np.nan) for h in HORIZONS], axis=1
         )
         bars = BarBatch(
-            rows=slice(0, NUM_SERIES), index=index, age=np.full(NUM_SERIES, t), returns=still, variance=still,
-            log_variance=still, within_log_variance=still, usual=still, outcomes=outcomes,
-            due=np.zeros(NUM_SERIES, np.bool_), start_ns=whole, end_ns=whole, group=whole, volume=still,
+            rows=slice(0, NUM_SERIES), index=index, age=np.full(NUM_SERIES, t), returns=noise, variance=still,
+            log_variance=still, within_log_variance=still, usual=rng.uniform(0.0, 0.1, NUM_SERIES), outcomes=outcomes,
+            due=np.zeros(NUM_SERIES, np.bool_), start_ns=whole, end_ns=whole, group=groups, volume=still,
             covariates=np.zeros((NUM_SERIES, 0)),
         )  # fmt: skip
-        reversion.update(bars, price)
-        less.append(reversion.less_expected(bars).outcomes.tobytes())
-        reversion.learn(replace(bars), np.array([True, True, t % 7 > 0]))
-    return {name: value.tobytes() for name, value in reversion.state().items()} | {"less": b"".join(less)}
+        expected.update(bars, price, days)
+        less.append(expected.less_expected(bars).outcomes.tobytes())
+        expected.learn(replace(bars), np.array([True, True, t % 7 > 0]))
+    parts = {
+        f"{part}.{name}": column.tobytes()
+        for part, of in expected.state().items()
+        for name, column in of.items()
+    }
+    return parts | {"less": b"".join(less)}
 
 
 @pytest.mark.skipif(learning.core is None, reason="built without a C compiler")
@@ -156,5 +164,6 @@ def test_compiled_and_numpy_expect_the_same_moves(seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learning, "core", None)
         without = moves(0.3, 700, seed)
-    assert any(np.frombuffer(with_core["does_return"], np.int64))
+    assert any(np.frombuffer(with_core["mean_reversion.does_return"], np.int64))
+    assert all(np.frombuffer(with_core["drift.num"], np.float64)[:2])
     assert without == with_core

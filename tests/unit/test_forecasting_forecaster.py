@@ -62,7 +62,8 @@ def test_record_names_only_experts_that_spoke():
     assert [sum(shares) for shares in zip(*item.shares.values(), strict=True)] == pytest.approx([1.0] * 3)
 
 
-def test_baselines_on_one_series_know_nothing_of_others_and_the_fused_forecast_does():
+def test_bands_of_baselines_know_nothing_of_other_series_and_the_fused_forecast_does():
+    """What all of an interval share is the drift, by which every expert is moved."""
     f, alone = forecaster(), forecaster()
     for day in range(90):
         f.observe(day_of_bars(day, "AB" if day >= 40 else "A"))
@@ -70,7 +71,14 @@ def test_baselines_on_one_series_know_nothing_of_others_and_the_fused_forecast_d
             alone.observe(day_of_bars(day, "B"))
     together, apart = f.forecast(["B/1d", "A/1d"]), alone.forecast(["B/1d"])
     own = [together.names.index(name) for name in ("ewma", "random_walk")]
-    np.testing.assert_allclose(together.experts[0, own], apart.experts[0, own], rtol=1e-9)
+    middle = together.levels.index(0.5)
+    beside, by_itself = (
+        one.experts[0, own] - one.experts[0, own, :, middle, None] for one in (together, apart)
+    )
+    np.testing.assert_allclose(beside, by_itself, atol=2e-10)
+    moved = together.experts[0, own, 2, middle] - apart.experts[0, own, 2, middle]
+    assert 0.0 < abs(moved[0]) < 0.1 * by_itself[0, 2, -1]
+    assert moved[1] == pytest.approx(moved[0], abs=2e-10)
     assert not np.allclose(together.quantiles[0], apart.quantiles[0])
     assert not np.allclose(together.quantiles[1], apart.quantiles[0])
 

@@ -17,13 +17,13 @@ from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import SESSION_GAP_BARS, USUAL_WINDOW_BARS, ForecastConfig
+from htfi.forecasting.expected_moves import ExpectedMoves
 from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, stack_on_grid
 from htfi.forecasting.joint.history import JointHistory, NormalScores
 from htfi.forecasting.kinds_of_series import KindsOfSeries
 from htfi.forecasting.known_variance.event_effects import EventEffects
 from htfi.forecasting.known_variance.event_facts import KindFacts
 from htfi.forecasting.known_variance.factor import KnownVariance
-from htfi.forecasting.mean_reversion import MeanReversion
 from htfi.forecasting.opinions import OpinionTracker
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
@@ -34,7 +34,7 @@ from htfi.forecasting.track_record import TrackRecordRow
 
 Array = NDArray[np.float64]
 
-VERSION = "8"
+VERSION = "9"
 FUSED = "fused"
 NARRATOR = "narrator"  # not an expert: the effect of news on the mix
 # Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
@@ -67,7 +67,7 @@ class Forecaster:
             kinds.starting_weights(self._names, config.horizons),
         )  # fmt: skip
         self._kinds = KindsOfSeries(self._names, config.experts)
-        self._reversion = MeanReversion(config.horizons) if kinds.AUTO in config.experts else None
+        self._moves = ExpectedMoves(config.horizons) if kinds.AUTO in config.experts else None
         self._calibration = Calibration(config, _NUM_REGIMES)
         self._bands = BandReversion(config.horizons, self._low, self._high)
         self._joint = JointHistory(config.levels)
@@ -120,10 +120,10 @@ class Forecaster:
     @property
     def returning(self) -> list[str]:
         """The series that are held to return to a level of their own."""
-        if self._reversion is None:
+        if self._moves is None:
             return []
         rows = np.arange(len(self._panel))
-        return self.names_of(rows[self._reversion.returns(rows)])
+        return self.names_of(rows[self._moves.returns(rows)])
 
     @property
     def series(self) -> list[str]:
@@ -162,8 +162,9 @@ class Forecaster:
         if regimes is not None:
             self._enter_regimes(bars, regimes)
         self._kinds.classify(batch)
-        if self._reversion is not None and not self._kinds.are_intraday(batch.index).all():
-            self._reversion.update(batch, self._panel.paths_of(batch.index))
+        if self._moves is not None and not self._kinds.are_intraday(batch.index).all():
+            paths = self._panel.paths_of(batch.index)
+            self._moves.update(batch, paths, self._kinds.drift_days(batch.index))
         for expert in self._needed_experts():
             expert.update(batch)
         self._renew(batch)
@@ -197,14 +198,14 @@ class Forecaster:
         return [expert for expert, needed in zip(self._experts, is_needed, strict=True) if needed]
 
     def _seen_by_experts(self, batch: BarBatch) -> BarBatch:
-        """The batch whose outcomes are less the moves that were expected of series that return to a level, and divided
-        by what was known of their variance: the experts learn from it."""
+        """The batch whose outcomes are less the moves that were expected, and divided by what was known of their
+        variance: the experts learn from it."""
         seen = batch
-        if self._reversion is not None:
+        if self._moves is not None:
             are_intraday = self._kinds.are_intraday(batch.index)
             if not are_intraday.all():
-                seen = self._reversion.less_expected(batch)
-                self._reversion.learn(batch, ~are_intraday)
+                seen = self._moves.less_expected(batch)
+                self._moves.learn(batch, ~are_intraday)
         outcomes = self._known.divided(seen)
         return seen if outcomes is None else replace(seen, outcomes=outcomes)
 
@@ -270,10 +271,7 @@ class Forecaster:
             for expert, is_needed in zip(self._experts, self._kinds.is_needed, strict=True)
         ]
         ahead = self._known.ahead(batch.index)
-        coming = None
-        reversion = self._reversion
-        if reversion is not None and reversion.has_returned and reversion.returns(batch.index).any():
-            coming = reversion.coming(rows)
+        coming = None if self._moves is None else self._moves.coming(rows)
         names = ("experts", "weights", "fused")
         if isinstance(rows, slice):  # rows that are neighbours are written where they stand
             experts, weights, fused = (newest[name][rows] for name in names)
@@ -445,7 +443,7 @@ class Forecaster:
             "scores": self._scoreboard.state(),
             "joint": self._joint.state(),
             "kinds": self._kinds.state(),
-            "mean_reversion": self._reversion.state() if self._reversion is not None else {},
+            "expected_moves": self._moves.state() if self._moves is not None else {},
             "known_variance": self._known.state(),
         }
 
@@ -458,8 +456,8 @@ class Forecaster:
             )
         self._panel.restore(state["panel"])
         self._kinds.restore(state["kinds"])
-        if self._reversion is not None:
-            self._reversion.restore(state["mean_reversion"])
+        if self._moves is not None:
+            self._moves.restore(state["expected_moves"])
         for expert in self._experts:
             expert.restore(state["experts"][expert.name])
         self._calibration.restore(state["calibration"])
@@ -480,8 +478,8 @@ class Forecaster:
         self._kinds.enter(self._panel)
         for expert in self._needed_experts():
             expert.grow(num_series)
-        if self._reversion is not None:
-            self._reversion.grow(num_series)
+        if self._moves is not None:
+            self._moves.grow(num_series)
         parts = (self._learning, self._calibration, self._bands)
         for columns in (*(part.columns for part in parts), self._newest, self._pending):
             columns.grow(num_series)

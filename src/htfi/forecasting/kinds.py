@@ -71,6 +71,12 @@ def bar_length_ns(interval: str) -> int:
         return 0
 
 
+def trading_days(length_ns: int) -> float:
+    """The trading days that a bar of this length holds; 0 for one without a length."""
+    days = length_ns / NS_PER_DAY
+    return days if days <= 1.0 else max(1.0, days * 5.0 / 7.0)
+
+
 def is_currency_pair(symbol: str) -> bool:
     """Whether a symbol is two codes of currencies or metals, such as EURUSD, EUR/USD or XAUUSD=X."""
     letters = symbol.upper().removesuffix("=X").translate(_SEPARATORS)

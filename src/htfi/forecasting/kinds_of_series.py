@@ -15,6 +15,7 @@ from htfi.forecasting.kinds import (
     AUTO,
     AUTO_EXPERTS,
     CLASSIFYING_BARS,
+    EQUITY,
     EXPERTS_BY_KIND,
     INTRADAY,
     KINDS,
@@ -23,6 +24,7 @@ from htfi.forecasting.kinds import (
     bar_length_ns,
     by_volatility,
     kind_of,
+    trading_days,
 )
 from htfi.forecasting.panel import BarBatch, Panel
 
@@ -46,6 +48,7 @@ class KindsOfSeries:
         self._columns = SeriesColumns()
         self._columns.declare("kind", _UNKNOWN, np.int64)
         self._columns.declare("length_ns", 0, np.int64)
+        self._columns.declare("days", 0.0)  # trading days that a bar holds
         self._columns.declare("group", 0, np.int64)
         self._num = 0
         self.pool_sizes: dict[int, int] = {}
@@ -58,7 +61,9 @@ class KindsOfSeries:
         for row in range(self._num, len(panel)):
             symbol = panel.names[row].removesuffix(f"/{panel.intervals[row]}")
             self._columns["kind"][row] = kind_of(symbol, panel.intervals[row])
-            self._columns["length_ns"][row] = bar_length_ns(panel.intervals[row])
+            length_ns = bar_length_ns(panel.intervals[row])
+            self._columns["length_ns"][row] = length_ns
+            self._columns["days"][row] = trading_days(length_ns)
             self._columns["group"][row] = panel.group_of(row)
         self._num = len(panel)
         self._count()
@@ -114,6 +119,11 @@ class KindsOfSeries:
     def are_intraday(self, index: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which rows [n] have bars of a part of a day."""
         return self._columns["kind"][index] == INTRADAY
+
+    def drift_days(self, index: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The trading days [n] that a bar of each row holds; 0 for series of which no drift is expected: pairs of
+        currencies, wild ones, parts of a day, and bars without a length."""
+        return np.where(self._columns["kind"][index] == EQUITY, self._columns["days"][index], 0.0)
 
     def choices(self, names: Sequence[str]) -> list[KindChoice]:
         """What was chosen for each kind that some series has; `names` are the series by row."""

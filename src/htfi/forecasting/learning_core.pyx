@@ -445,6 +445,7 @@ def learn_shapes(
     double[::1] owed_bars, double[:, :, ::1] shapes, const double[::1] prior, const double[::1] levels,
     const double[::1] size_bars, double[::1] scratch, double bin_width, double prior_bars, double half_life,
     double group_prior, double most_independent, double shape_prior, double skew_prior,
+    double mean_prior, const double[::1] cells,
 ):
     """`PooledShape.learn`. `scratch` [H (2 + B) + 2 B + Q] is overwritten."""
     cdef Py_ssize_t i, j, b, row, slot, group, longest = sized.shape[2], num_bins = counts.shape[2]
@@ -510,14 +511,15 @@ def learn_shapes(
         for j in range(num_horizons):
             fit_shape(
                 &counts[group, j, 0], &prior[0], num_bins, &levels[0], levels.shape[0],
-                group_bars[group, j] / <double>horizons[j] * independent[group], shape_prior, skew_prior, bin_width,
-                seen, &shapes[group, j, 0],
+                group_bars[group, j] / <double>horizons[j] * independent[group], shape_prior, skew_prior, mean_prior,
+                &cells[0], bin_width, seen, &shapes[group, j, 0],
             )
 
 
 cdef void fit_shape(
     const double *counts, const double *prior, Py_ssize_t num_bins, const double *levels, Py_ssize_t num_levels,
-    double num, double prior_bars, double skew_prior, double bin_width, double *scratch, double *shape,
+    double num, double prior_bars, double skew_prior, double mean_prior, const double *cells, double bin_width,
+    double *scratch, double *shape,
 ) noexcept nogil:
     """`PooledShape._fit` of counts [B] of one horizon; fills shape [Q]. `scratch` [2 B + Q] is overwritten."""
     cdef Py_ssize_t b, q, low, high, middle
@@ -542,11 +544,17 @@ cdef void fit_shape(
         b = low if low < num_bins else num_bins - 1
         at = totals[num_bins + b]
         both[q] = bin_width * (b - (num_bins - 1) // 2 - 0.5 + (wanted - (totals[b] - at)) / most(at, 1e-300))
+    total = 0.0
     for q in range(num_levels):
         wanted = 0.5 * (both[q] - both[num_levels - 1 - q])
         at = 0.5 * (both[q] + both[num_levels - 1 - q])
         at = wanted + num / (num + skew_prior) * at
         shape[q] = at if q == 0 else most(shape[q - 1], at)
+    for q in range(num_levels):
+        total += cells[q] * shape[q]
+    total = mean_prior / (num + mean_prior) * total
+    for q in range(num_levels):
+        shape[q] = shape[q] - total
 
 
 def shapes_of(
@@ -835,11 +843,45 @@ def read_levels(
             coming[row, j] = slope[row, j] * distances[row] if does_return[row] > 0 else 0.0
 
 
+def add_drift(
+    const int64_t[::1] ages, const int64_t[::1] groups, const double[::1] returns, const double[::1] usual,
+    const double[::1] share, const int64_t[::1] horizons, double[::1] sums, double[::1] nums, double[::1] variances,
+    double[:, ::1] coming, double year_mean, double year_deviation, double most_sharpe, double variance_gain,
+    double min_variance,
+):
+    """`PooledDrift.update`; `share` [n] of a year that a bar holds."""
+    cdef Py_ssize_t i, j, group
+    cdef double moved, weights, weight, common, noise, prior, mean, bound
+    for group in range(sums.shape[0]):
+        moved = weights = 0.0
+        for i in range(groups.shape[0]):
+            if groups[i] == group and ages[i] > 0 and share[i] > 0.0 and usual[i] > 0.0:
+                weight = 1.0 / usual[i]
+                moved += weight * returns[i]
+                weights += weight
+        if weights > 0.0:
+            common = moved / weights
+            sums[group] += common
+            nums[group] += 1.0
+            variances[group] += most(1.0 / nums[group], variance_gain) * (common * common - variances[group])
+    for i in range(groups.shape[0]):
+        if not (share[i] > 0.0 and usual[i] > 0.0):
+            continue
+        group = groups[i]
+        noise, prior = most(variances[group], min_variance), year_deviation * share[i]
+        prior = prior * prior
+        mean = (year_mean * share[i] * noise + sums[group] * prior) / (noise + nums[group] * prior)
+        bound = most_sharpe * sqrt(share[i]) * usual[i]
+        mean = clamp(mean, bound)
+        for j in range(horizons.shape[0]):
+            coming[i, j] += mean * <double>horizons[j]
+
+
 def less_expected(
     const int64_t[::1] index, const int64_t[::1] ages, const int64_t[::1] horizons, const double[:, :, ::1] expected,
     const double[:, :] outcomes, double[:, ::1] less,
 ):
-    """`MeanReversion.less_expected`, into less [n, H]; whether any move was expected."""
+    """`ExpectedMoves.less_expected`, into less [n, H]; whether any move was expected."""
     cdef Py_ssize_t i, j
     cdef double move
     cdef bint is_any = False
@@ -853,15 +895,14 @@ def less_expected(
 
 def learn_levels(
     const int64_t[::1] index, const int64_t[::1] ages, const double[:, :] outcomes, const flag[::1] may_return,
-    const int64_t[::1] horizons, double[:, ::1] distances, double[:, :, ::1] expected, double[:, ::1] xx,
-    double[:, ::1] xy, double[:, ::1] yy, double[:, ::1] bars, double[:, ::1] slope, const double[:, ::1] coming,
-    const double[::1] distance, int64_t[::1] does_return, double keep_share, int64_t first_bars, int64_t min_bars,
+    const int64_t[::1] horizons, double[:, ::1] distances, double[:, ::1] xx, double[:, ::1] xy,
+    double[:, ::1] yy, double[:, ::1] bars, double[:, ::1] slope, const double[::1] distance, int64_t[::1] does_return, double keep_share, int64_t first_bars, int64_t min_bars,
     double significant, double refuted, double half_trust,
 ):
-    """`MeanReversion.learn`; whether any series returns."""
-    cdef Py_ssize_t i, j, row, slot, longest = distances.shape[1]
+    """`MeanReversion.learn`."""
+    cdef Py_ssize_t i, j, row, longest = distances.shape[1]
     cdef double x, y, keep, at, safe, noise, square, t
-    cdef bint known, is_any = False
+    cdef bint known
     for i in range(index.shape[0]):
         row, t = index[i], 0.0
         for j in range(horizons.shape[0]):
@@ -881,12 +922,7 @@ def learn_levels(
                 t = sqrt(square)
         t = 1.0 if t > (refuted if does_return[row] > 0 else significant) else 0.0
         does_return[row] = 1 if may_return[i] and ages[i] >= min_bars and t > 0.0 else 0
-        is_any = is_any or does_return[row] > 0
-        slot = ages[i] % longest
-        distances[row, slot] = distance[row]
-        for j in range(horizons.shape[0]):
-            expected[row, slot, j] = coming[row, j]
-    return is_any
+        distances[row, ages[i] % longest] = distance[row]
 
 
 # --- weights

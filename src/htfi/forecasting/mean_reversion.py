@@ -1,9 +1,8 @@
 """The expected move of series that return to a level of their own, as volatility indices do.
 
-Prices of most things have no level to return to, so a drift is expected only where a test with enough bars says so.
+Prices of most things have no level to return to, so a way back is expected only where a test with enough bars says so.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,19 +38,12 @@ class MeanReversion:
         self._columns.declare("level", 0.0)
         self._columns.declare("distance", 0.0)
         self._columns.declare("distances", np.full(self._longest, np.nan))
-        self._columns.declare("expected", np.zeros((self._longest, num)))
         for name in ("xx", "xy", "yy", "bars", "slope", "coming"):
             self._columns.declare(name, np.zeros(num))
         self._columns.declare("does_return", 0, np.int64)
-        self._has_returned = False  # any of the series, ever: for most streams none
 
     def grow(self, num_series: int) -> None:
         self._columns.grow(num_series)
-
-    @property
-    def has_returned(self) -> bool:
-        """Whether any series was ever held to return to its level; before that no move is expected."""
-        return self._has_returned
 
     def returns(self, index: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which rows [n] are held to return to their level."""
@@ -78,20 +70,6 @@ class MeanReversion:
         is_on = columns["does_return"][rows] > 0
         columns["coming"][rows] = np.where(is_on[:, None], columns["slope"][rows] * distance[:, None], 0.0)
 
-    def less_expected(self, bars: BarBatch) -> BarBatch:
-        """The bars, their outcomes less the moves that were expected; before `learn`."""
-        if not self._has_returned:
-            return bars
-        if compiled.core is not None:
-            less = np.empty(bars.outcomes.shape)
-            is_any = compiled.core.less_expected(
-                bars.index, bars.age, self._horizons, self._columns["expected"], bars.outcomes, less
-            )
-            return replace(bars, outcomes=less) if is_any else bars
-        slots, across = (bars.age[:, None] - self._horizons) % self._longest, np.arange(len(self._horizons))
-        expected = self._columns["expected"][bars.index[:, None], slots, across]
-        return replace(bars, outcomes=bars.outcomes - expected) if expected.any() else bars
-
     def learn(self, bars: BarBatch, may_return: NDArray[np.bool_]) -> None:
         """Learn from the outcomes of the same bars, as they were; follows each `update`. Of rows [n] that may not
         return no move is expected."""
@@ -99,22 +77,19 @@ class MeanReversion:
         if compiled.core is not None:
             names = (
                 "distances",
-                "expected",
                 "xx",
                 "xy",
                 "yy",
                 "bars",
                 "slope",
-                "coming",
                 "distance",
                 "does_return",
             )
-            is_any = compiled.core.learn_levels(
+            compiled.core.learn_levels(
                 bars.index, bars.age, bars.outcomes, may_return.view(np.uint8), self._horizons,
                 *(columns[name] for name in names), _KEEP, _FIRST_BARS, _MIN_BARS, _SIGNIFICANT, _REFUTED,
                 _HALF_TRUST_SQUARE,
             )  # fmt: skip
-            self._has_returned = self._has_returned or is_any
             return
         slots = (bars.age[:, None] - self._horizons) % self._longest
         x = columns["distances"][at, slots]
@@ -135,9 +110,7 @@ class MeanReversion:
         is_on = columns["does_return"][rows] > 0
         is_on = may_return & (bars.age >= _MIN_BARS) & np.where(is_on, t > _REFUTED, t > _SIGNIFICANT)
         columns["does_return"][rows] = is_on
-        self._has_returned = self._has_returned or bool(is_on.any())
         columns["distances"][bars.index, bars.age % self._longest] = columns["distance"][rows]
-        columns["expected"][bars.index, bars.age % self._longest] = columns["coming"][rows]
 
     def coming(self, rows: Rows) -> Array:
         """The move expected over each horizon [n, H], as a log return; zero for most."""
@@ -148,5 +121,3 @@ class MeanReversion:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._columns.restore(state)
-        names = ("does_return", "coming", "expected")
-        self._has_returned = any(bool(self._columns[name].any()) for name in names)

@@ -17,6 +17,7 @@ from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns, distinct
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
+from htfi.forecasting.scores import integration_weights
 
 Array = NDArray[np.float64]
 
@@ -32,7 +33,10 @@ _PRIOR_FREEDOM = (
     4.0  # of the Student-t that a shape is drawn to; at each horizon, for volatility stays uncertain
 )
 _SHAPE_PRIOR = 25.0  # independent outcomes that the prior weighs as much as
-_SKEW_PRIOR = 100.0  # independent outcomes at which skew and median are trusted by half
+_SKEW_PRIOR = 100.0  # independent outcomes at which skew is trusted by half
+_MEAN_PRIOR = (
+    600.0  # the same of the mean: means lie about zero by 1/√600 of a scale, once a drift is taken off
+)
 _MAX_INDEPENDENT = 3.0  # series that count as independent at most: the rest follow the market
 _HALF_SLOPE = 0.0675  # of the log of a half's scale, by ln(weeks) and by log volatility above the usual
 _WEEK_BARS = 5
@@ -74,12 +78,13 @@ class PooledShape:
     """The distribution of outcomes in units of scale and size, counted over all series of a group.
 
     A series' size is the mean |outcome| / scale of its last 250 bars, or 46 spans of a longer horizon, drawn to the
-    group's, and that to the group's at the shortest horizon. The shape is drawn to a Student-t, its skew and median to
-    none: many series of one market are worth three independent ones at most.
+    group's, and that to the group's at the shortest horizon. The shape is drawn to a Student-t, its skew to none and,
+    six times as far, its mean: many series of one market are worth three independent ones at most.
     """
 
     def __init__(self, config: ForecastConfig) -> None:
         self._levels = np.array(config.levels)
+        self._cells = integration_weights(config.levels)
         self._horizons = np.array(config.horizons)
         self._size_bars = np.maximum(_SIZE_BARS, _MIN_SIZE_SPANS * self._horizons)
         longest, num = config.horizons[-1], len(config.horizons)
@@ -130,6 +135,7 @@ class PooledShape:
                 *(groups[name] for name in ("counts", "sizes", "num", "bars", "independent", "owed_bars", "shape")),
                 self._prior, self._levels, self._size_bars, self._scratch, _BIN, _SIZE_PRIOR_BARS,
                 _SHAPE_HALF_LIFE_BARS, _GROUP_SIZE_PRIOR, _MAX_INDEPENDENT, _SHAPE_PRIOR, _SKEW_PRIOR,
+                _MEAN_PRIOR, self._cells,
             )  # fmt: skip
             return
         series["group"][bars.rows] = bars.group
@@ -189,7 +195,9 @@ class PooledShape:
             both = _count_quantiles(counts + weight * self._prior, self._levels)
             even, odd = 0.5 * (both + both[::-1]), 0.5 * (both - both[::-1])
             shape = odd + num / (num + _SKEW_PRIOR) * even
-            groups["shape"][group, j] = np.maximum.accumulate(shape)
+            shape = np.maximum.accumulate(shape)
+            mean = np.cumsum(self._cells * shape)[-1]  # in order, as the compiled one adds
+            groups["shape"][group, j] = shape - _MEAN_PRIOR / (num + _MEAN_PRIOR) * mean
 
     def _size(self, rows: Rows, groups: NDArray[np.int64], expected: Array) -> Array:
         """Sizes [n, H] of series, drawn to those `expected` of their groups [G, H]."""
