@@ -4,10 +4,11 @@ import sqlite3
 import struct
 import sys
 from io import BytesIO
+from pathlib import Path
 
 FIELDS = ("symbol", "interval", "as_of_ns", "last_price", "inputs", "settings_digest", "plan", "regime", "features",
           "view", "circumstances", "verdict", "amends", "news_context", "trigger", "news_trigger",
-          "governance")  # fmt: skip
+          "governance", "known_events")  # fmt: skip
 NUMBERS = dict(zip(range(0xCB, 0xD4), (">d", ">B", ">H", ">I", ">Q", ">b", ">h", ">i", ">q"), strict=True))
 SIZES = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4, 0xDC: 2, 0xDD: 4}  # of a length, in bytes
 
@@ -52,7 +53,14 @@ def rows(table, width, version):
 
 
 query = "SELECT body FROM entries WHERE idx = ?"
-(entry,) = sqlite3.connect(sys.argv[1]).execute(query, sys.argv[2:]).fetchone()
+path = Path(sys.argv[1]).absolute().as_uri()
+found = sqlite3.connect(f"{path}?mode=ro", uri=True).execute(query, sys.argv[2:]).fetchone()
+if found is None or found[0][:2] not in (b"\x96\x02", b"\x96\x03"):
+    sys.exit(
+        f"{sys.argv[1]}: "
+        + ("no entry " + sys.argv[2] if found is None else "another version: JSON, or newer")
+    )
+(entry,) = found
 version, models, fields, (horizons, levels, _, _, table, *_), rationale, name = value(BytesIO(entry))
 print(dict(zip(FIELDS, fields, strict=False)))
 whole = isinstance(table, bytes)  # else floats, as those of any field: thousandths, or the number itself

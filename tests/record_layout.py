@@ -1,4 +1,4 @@
-"""The layout of entries of version 2, as tables of docs/record.md: from the types that the program packs."""
+"""The layout of entries of versions 2 and 3, as tables of docs/record.md: from the types that the program packs."""
 
 import re
 import types
@@ -7,7 +7,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from htfi.domain.decision import Decision, Forecast
+from htfi.domain.decision import Decision, Forecast, NewsTilt
 from htfi.pipeline.record.entry import PACKED_APART
 from htfi.pipeline.record.wording import RationaleFacts
 
@@ -18,7 +18,7 @@ def layout() -> str:
     """A table for each struct, a line for each enumeration, in the order in which a decision reaches them."""
     structs: dict[type, None] = {}
     enums: dict[type, None] = {}
-    for kind in (Decision, RationaleFacts):
+    for kind in (Decision, NewsTilt, RationaleFacts):  # the tilt is a part of the forecast
         _reach(kind, structs, enums)
     tables = [_table(kind) for kind in structs]
     lines = [f"| {kind.__name__} | {', '.join(str(one.value) for one in kind)} |" for kind in enums]  # type: ignore[attr-defined]
@@ -50,18 +50,18 @@ def _fields(kind: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
 def _table(kind: type[msgspec.Struct]) -> str:
     hints = get_type_hints(kind)
     rows = [
-        f"| {place} | {field.name} | {_type_name(hints[field.name])} | {_default(field)} |"
+        f"| {place} | {field.name} | {_type_name(hints[field.name])} | {_default(field, hints[field.name])} |"
         for place, field in enumerate(_fields(kind))
     ]
     head = [f"**{kind.__name__}**", "", "| place | field | type | nil stands for |", "|---|---|---|---|"]
     return "\n".join([*head, *rows])
 
 
-def _default(field: msgspec.structs.FieldInfo) -> str:
+def _default(field: msgspec.structs.FieldInfo, kind: Any) -> str:
     if field.default_factory is not msgspec.NODEFAULT:
         return "empty"
     if field.default is msgspec.NODEFAULT:
-        return ""
+        return "none" if types.NoneType in get_args(kind) else ""
     if field.default is msgspec.UNSET:
         return "absent"
     return (

@@ -140,6 +140,17 @@ def test_a_link_in_a_files_place_is_refused_in_one_line(tmp_path: Path, name: st
     assert victim.is_dir() or victim.read_text() == "precious without an end"
 
 
+@pytest.mark.parametrize(
+    "name", ["ledger.db", "signing.key", "state.bin", "settings.json", "decisions.jsonl"]
+)
+def test_a_pipe_in_a_files_place_is_refused_instead_of_waited_for(tmp_path: Path, name: str) -> None:
+    prices, folder = write_prices(tmp_path), tmp_path / "run"
+    folder.mkdir()
+    os.mkfifo(folder / name)
+    with pytest.raises(HtfiError, match=rf"{name} is not a regular file: remove it$"):
+        go(folder, prices)
+
+
 def go(folder: Path, prices: Path) -> None:
     from htfi.apps.cli.run import write_outputs
     from htfi.wiring.settings import override

@@ -1,5 +1,6 @@
 """The command's doors: help that answers at once, one line for what goes wrong."""
 
+import os
 import re
 import subprocess
 import sys
@@ -84,6 +85,43 @@ def test_a_wrong_argument_is_one_line_that_names_it(
     assert len(lines) == 1, errors
     assert lines[0].startswith("htfi: ")
     assert told in lines[0]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_takes_nothing_is_one_line(unbuffered: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "htfi", "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "htfi: standard output cannot be written: No space left on device; send it elsewhere, and run the same "
+        "command again\n"
+    )
+
+
+def test_no_file_gets_the_number_of_a_closed_output(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from htfi.apps.cli.main import open_missing_streams; open_missing_streams(); "
+        f"file = open({str(tmp_path / 'ledger')!r}, 'w'); os.write(1, b'lost'); print('lost'); "
+        "sys.exit(file.fileno() < 3)"
+    )
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" -c "$1" <&- >&- 2>&-', sys.executable, code], timeout=60
+    )
+    assert done.returncode == 0
+    assert (tmp_path / "ledger").read_text() == ""
+
+
+def test_an_empty_folder_to_write_into_is_refused() -> None:
+    done = run("run", "--out", "")
+    assert done.returncode == 2
+    assert "it is empty: name a folder" in done.stderr
 
 
 @pytest.mark.parametrize("pace", ["nan", "inf", "-1"])

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import subprocess
 import sys
 from array import array
@@ -28,6 +29,7 @@ from htfi.narrative.rationale.versions import PHRASINGS
 from htfi.narrative.rationale.writer import SLOT_ORDER
 from htfi.pipeline.record import plain, ticks
 from htfi.pipeline.record.entry import (
+    PACKED_APART,
     decode_entry,
     encode_entry,
     encode_like,
@@ -281,6 +283,20 @@ def test_the_independent_reader_reads_a_ledger(tmp_path, make_decisions, encode)
     assert "'symbol': 'SPX'" in told
     middle = decisions[2].forecast.quantiles[0][6] * 100
     assert f"50% {middle:+.4f}%" in told
+    gone = subprocess.run([*words[:-1], "3"], capture_output=True, text=True, check=False, timeout=60)
+    assert (gone.returncode, gone.stderr) == (1, f"{tmp_path}/ledger.db: no entry 3\n")
+
+
+def test_the_independent_reader_names_every_field_of_a_decision():
+    source = (ROOT / "examples/read_record.py").read_text(encoding="utf-8")
+    names = re.findall(r'"(\w+)"', source.partition("FIELDS = (")[2].partition(")")[0])
+    fields = [one.name for one in msgspec.structs.fields(Decision) if one.name not in PACKED_APART]
+    assert names == fields
+
+
+def test_what_may_be_none_and_the_tilt_are_on_the_page():
+    assert "**NewsTilt**" in layout()
+    assert "| 9 | view | NewsView | none |" in layout()
 
 
 def test_reasons_are_places(make_decisions):

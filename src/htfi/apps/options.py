@@ -23,6 +23,18 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class NewFolder(click.Path):
+    """A folder to write into. An empty name, as of a shell's variable that is not set, is not the current one."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("it is empty: name a folder, . for the current one", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class PersonName(click.types.StringParamType):
     """A person's name, none by which the record means the system."""
 
@@ -111,7 +123,7 @@ def out_option(folder: str) -> Callable[[Any], Any]:
     """Where a run writes; `folder` where nothing is said."""
     return click.option(
         "--out",
-        type=click.Path(path_type=Path),
+        type=NewFolder(),
         default=Path(folder),
         show_default=True,
         help="Folder of the run.",

@@ -90,6 +90,19 @@ def open_private(path: Path, flags: int) -> int:
     return descriptor
 
 
+def check_plain(path: Path) -> None:
+    """Raise OSError where a pipe, a socket, a device or a folder is in a file's place: opening it could wait for ever.
+
+    What is missing passes, and a link, which whoever opens it refuses or replaces.
+    """
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
+        raise OSError(errno.EINVAL, "is not a regular file: remove it", str(path))
+
+
 def make_private(folder: Path) -> None:
     """Make the folder, and those above it that are missing, for their owner alone; one that exists stays as it is."""
     missing: list[Path] = []

@@ -15,7 +15,7 @@ from htfi.adapters.stores.sqlite_log import (
     open_store_readonly,
 )
 from htfi.domain.errors import InvalidInput, LedgerUnavailable
-from htfi.domain.files import make_private
+from htfi.domain.files import check_plain, make_private
 from htfi.governance.ledger.checkpoint import Checkpoint, log_key, sign_checkpoint
 from htfi.governance.ledger.log import LogReader, TransparencyLog
 from htfi.governance.ledger.merkle import EMPTY_ROOT
@@ -44,6 +44,11 @@ def open_ledger(
     except OSError as error:
         raise LedgerUnavailable(f"cannot write to {folder}: {error.strerror}") from error
     path, key_path = folder / database, folder / SIGNING_KEY
+    try:
+        for one in (path, key_path):
+            check_plain(one)
+    except OSError as error:
+        raise LedgerUnavailable(f"{error.filename} {error.strerror}") from error
     lock = OwnerLock(path, wait_s)
     try:
         if not path.exists():

@@ -35,7 +35,13 @@ from htfi.adapters.stores.sqlite_log import PUBLISHED
 from htfi.domain.content_marking import MARKING_FILE, TEXT_FIELDS, marking_file, marking_meta
 from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
-from htfi.domain.files import altered_lines, remove_temporary_files, restrict_to_owner, write_atomically
+from htfi.domain.files import (
+    altered_lines,
+    check_plain,
+    remove_temporary_files,
+    restrict_to_owner,
+    write_atomically,
+)
 from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.governance.regulation.record import MarkedFile
@@ -111,6 +117,11 @@ def claim_folder(folder: Path, report: Notify) -> None:
         names = sorted(one.name for one in folder.iterdir())
     except OSError as error:
         raise DependencyUnavailable(f"cannot write to {folder}: {error.strerror}") from error
+    for name in sorted(_FILES.intersection(names)):
+        try:
+            check_plain(folder / name)
+        except OSError as error:
+            raise DependencyUnavailable(f"{folder / name} {error.strerror}") from error
     num_open = sum(_made_private(folder / name, report) for name in names if name in _FILES)
     for name in _FOLDERS:
         if (folder / name).is_symlink():

@@ -155,10 +155,48 @@ def main() -> None:
     """Entry point: expected errors end as one line on stderr and exit status 1."""
     os.environ["HF_HUB_OFFLINE"] = "1"  # models are folders; nothing asks a hub for them, or for news of them
     gc.set_threshold(_COLLECTION_THRESHOLD)
+    open_missing_streams()
     try:
         cli()
     except HtfiError as error:
         click.echo(f"htfi: {error}", err=True)
         sys.exit(1)
+    except OSError:
+        problem = _output_problem()
+        if not problem:
+            raise
+        click.echo(
+            f"htfi: standard output cannot be written: {problem}; send it elsewhere, and run the same command again",
+            err=True,
+        )
+        sys.exit(1)
     finally:
         gc.freeze()  # the system takes the memory back: nothing is gained by looking for garbage on the way out
+
+
+def open_missing_streams() -> None:
+    """Put the null device where standard input, output or error was closed.
+
+    The next file that is opened, as a ledger, would else have that number, and what is printed would go into it.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    sys.stdin = sys.stdin or os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
+
+
+def _output_problem() -> str:
+    """Why standard output takes nothing more, in words; empty where it does. What it did not take is then discarded."""
+    try:
+        sys.stdout.flush()
+        os.write(1, b"\n")  # nothing may be pending where streams are unbuffered
+    except OSError as error:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)  # else the interpreter fails at the same bytes on its way out
+        os.close(null)
+        return error.strerror or str(error)
+    return ""
