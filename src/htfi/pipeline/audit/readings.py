@@ -13,11 +13,13 @@ from msgspec.structs import replace
 
 from htfi.decoding.grammar import GrammarCache
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import Decision, GenerationTrace, NewsView, PromptItem, Rung, ViewPart
+from htfi.domain.decision import Decision, Rung
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import News
 from htfi.domain.generation import PromptDialect
+from htfi.domain.generation_trace import GenerationTrace, PromptItem
 from htfi.domain.news import NewsItemAudit
+from htfi.domain.news_view import NewsView, ViewPart
 from htfi.narrative.answer import ConfidenceCalibration, ParsedAnswer, parse_answer, to_view, view_grammar
 from htfi.narrative.calendar.prefetching import is_prepared_for
 from htfi.narrative.config import NarrativeConfig
