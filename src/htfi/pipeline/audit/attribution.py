@@ -28,7 +28,7 @@ from htfi.narrative.answer import ParsedAnswer, parse_answer, view_grammar
 from htfi.narrative.influence import bound_view, recorded_limits
 from htfi.narrative.merging import merge_views, recorded_trust, unmerged
 from htfi.narrative.question import Question, build_prompt, shown_items
-from htfi.pipeline.audit.readings import expected_view
+from htfi.pipeline.audit.expected_views import expected_view
 from htfi.pipeline.audit.replay import ReplayModel
 from htfi.pipeline.weighing import is_influence_bounded, numeric_quantiles, recorded_opinion
 

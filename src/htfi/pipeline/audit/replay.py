@@ -27,8 +27,7 @@ from htfi.narrative.merging import unmerged
 from htfi.narrative.ports import NoiseKey
 from htfi.narrative.view_calibration import ViewCalibration
 from htfi.pipeline.audit.keys import NOISE_KEY
-from htfi.pipeline.audit.readings import first_difference
-from htfi.pipeline.audit.token_text import TokenText
+from htfi.pipeline.audit.token_text import TokenText, first_difference
 from htfi.pipeline.record.entry import has_reading, try_decode_entry
 
 
