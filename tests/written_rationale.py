@@ -5,7 +5,8 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from htfi.domain.decision import FeatureDriver, KnownEvents, NewsTilt, NewsView, Rationale, Regime
+from htfi.domain.decision import FeatureDriver, KnownEvents, NewsTilt, Rationale, Regime
+from htfi.domain.news_view import NewsView
 from htfi.narrative.rationale.phrasing import Phrasing, fill
 from htfi.narrative.rationale.versions import CURRENT
 from htfi.narrative.rationale.writer import in_slot_order, is_led_by_one, slots_that_follow, state_rationale

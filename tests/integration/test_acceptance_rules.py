@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from checks import nonempty
 from examples import one_in_eight
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import Decision, GenerationTrace
+from htfi.domain.decision import Decision
 from htfi.domain.errors import IntegrityError
 from htfi.domain.generation import RuleTrace
+from htfi.domain.generation_trace import GenerationTrace
 from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.verification import replay_reading

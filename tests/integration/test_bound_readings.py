@@ -14,7 +14,9 @@ from divided_generator import Divided
 from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.adapters.stores.snapshot import write_whole
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import Decision, GenerationTrace, NewsView, Rung, encode_decision
+from htfi.domain.decision import Decision, Rung, encode_decision
+from htfi.domain.generation_trace import GenerationTrace
+from htfi.domain.news_view import NewsView
 from htfi.narrative.answer import ConfidenceCalibration
 from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.merging import merge_views

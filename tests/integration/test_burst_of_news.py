@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from examples import one_in_eight
-from htfi.domain.decision import Decision, NewsView, encode_decision
+from htfi.domain.decision import Decision, encode_decision
 from htfi.domain.events import Bar, FeedItem, News
+from htfi.domain.news_view import NewsView
 from htfi.domain.plan import LadderInputs, PlanReason, Rung
 from htfi.domain.time import NS_PER_MS, NS_PER_S
 from htfi.narrative.question import Question

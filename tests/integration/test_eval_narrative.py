@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import NewsView
+from htfi.domain.news_view import NewsView
 from htfi.forecasting.config import ForecastConfig
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.question import Question, shown_items

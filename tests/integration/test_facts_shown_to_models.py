@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from checks import nonempty
 from divided_generator import Divided
 from htfi.adapters.stores.snapshot import write_whole
-from htfi.domain.decision import Decision, GenerationTrace, PromptItem, Rung
+from htfi.domain.decision import Decision, Rung
+from htfi.domain.generation_trace import GenerationTrace, PromptItem
 from htfi.narrative.fact_marks import FACT_MARKS, marks_of
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader

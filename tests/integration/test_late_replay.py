@@ -11,8 +11,10 @@ from checks import nonempty
 from divided_generator import Divided
 from htfi.adapters.stores.snapshot import write_whole
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import Decision, GenerationTrace, NewsView, Rung, encode_decision
+from htfi.domain.decision import Decision, Rung, encode_decision
 from htfi.domain.errors import IntegrityError
+from htfi.domain.generation_trace import GenerationTrace
+from htfi.domain.news_view import NewsView
 from htfi.governance.ports import Tombstone
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader

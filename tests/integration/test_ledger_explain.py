@@ -23,7 +23,8 @@ from htfi.apps.cli.main import cli
 from htfi.apps.cli.report.readings import ShownHeadline, headlines_html
 from htfi.decoding.forward_pass import forward_text
 from htfi.decoding.grammar import CompiledGrammar
-from htfi.domain.decision import Decision, GenerationTrace, StateDigests
+from htfi.domain.decision import Decision
+from htfi.domain.generation_trace import GenerationTrace, StateDigests
 from htfi.narrative.answer import view_grammar
 from htfi.narrative.question import Question, build_prompt, shown_items
 from htfi.pipeline.audit.attribution import RecordedReading, WordWeight, reading_words, same_states

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from htfi.adapters.stores.sqlite_log import OwnerLock
+from htfi.adapters.stores.owner_lock import OwnerLock
 from htfi.domain.errors import IntegrityError, InvalidInput, LedgerUnavailable
 from htfi.governance.ledger.merkle import leaf_hash, verify_consistency, verify_inclusion
 from htfi.governance.ledger.note import parse_note

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from htfi.adapters.keys.ed25519 import signing_key, verify_signature
-from htfi.adapters.stores.sqlite_log import OwnerLock, create_store, open_store, open_store_readonly
+from htfi.adapters.stores.owner_lock import OwnerLock
+from htfi.adapters.stores.sqlite_log import create_store, open_store, open_store_readonly
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.governance.ledger.checkpoint import Checkpoint, log_key, sign_checkpoint
 from htfi.governance.ledger.log import TransparencyLog

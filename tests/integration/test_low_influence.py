@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, NewsView, encode_decision
+from htfi.domain.decision import Decision, encode_decision
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.news import Route
+from htfi.domain.news_view import NewsView
 from htfi.domain.plan import LadderInputs, PlanReason, Rung
 from htfi.domain.time import NS_PER_S
 from htfi.forecasting.track_record import NarratorTrackRecords

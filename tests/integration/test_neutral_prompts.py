@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from checks import nonempty
 from divided_generator import Divided
 from htfi.adapters.stores.snapshot import write_whole
-from htfi.domain.decision import Decision, GenerationTrace, Rung
+from htfi.domain.decision import Decision, Rung
+from htfi.domain.generation_trace import GenerationTrace
 from htfi.governance.bundles.bundle import BundleHead, BundleKind, parse_bundle, write_bundle
 from htfi.governance.bundles.tables import BundleTables
 from htfi.governance.control.entries import BundleAdopted, encode_governance

@@ -12,7 +12,8 @@ import pytest
 
 from chromium import CHROMIUM, Chromium
 from htfi.apps.cli.report.command import write_report
-from htfi.domain.decision import Decision, NewsTilt, NewsView
+from htfi.domain.decision import Decision, NewsTilt
+from htfi.domain.news_view import NewsView
 from htfi.library.charts import specs
 from htfi_eval.bench.decode.measurements import DecodeRuns
 from htfi_eval.bench.decode.measurements import charts as decode_charts

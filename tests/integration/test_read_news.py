@@ -5,7 +5,9 @@ from msgspec.structs import replace
 
 import htfi
 from htfi.client.news_bodies import ReadNewsBody
-from htfi.domain.decision import Decision, GenerationTrace, NewsView, PromptItem, StateDigests
+from htfi.domain.decision import Decision
+from htfi.domain.generation_trace import GenerationTrace, PromptItem, StateDigests
+from htfi.domain.news_view import NewsView
 from htfi.library.serving.read_news import read_news_of
 from page_run import BEATS, RAISES, record_news
 

@@ -12,9 +12,10 @@ from htfi.adapters.stores.admissions import AdmissionsFile, read_admissions, req
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile
 from htfi.apps.cli.ledger.audit import audit_command
 from htfi.apps.cli.suspicion import command as secure_command
-from htfi.domain.decision import Decision, GenerationTrace, Rung
+from htfi.domain.decision import Decision, Rung
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, News
+from htfi.domain.generation_trace import GenerationTrace
 from htfi.domain.news import Screening
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.ports import NewsReader

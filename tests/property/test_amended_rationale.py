@@ -8,16 +8,10 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import (
-    EventFactor,
-    FeatureDriver,
-    GenerationTrace,
-    KnownEvents,
-    NewsTilt,
-    NewsView,
-    Regime,
-)
+from htfi.domain.decision import EventFactor, FeatureDriver, KnownEvents, NewsTilt, Regime
 from htfi.domain.events import News
+from htfi.domain.generation_trace import GenerationTrace
+from htfi.domain.news_view import NewsView
 from htfi.narrative.rationale.amendment import (
     CONFIRMS,
     PROVISIONAL_PARTS,

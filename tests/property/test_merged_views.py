@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from htfi.domain.decision import CalibratedEffect, NewsView, ViewPart
+from htfi.domain.news_view import CalibratedEffect, NewsView, ViewPart
 from htfi.narrative.merging import merge_views, part_weight, rederive, to_part, unmerged
 
 NOW = 1_000_000_000_000

@@ -13,7 +13,6 @@ from htfi.adapters.stores.journal_check import LedgerEntries
 from htfi.domain.decision import (
     Decision,
     FidelityPlan,
-    NewsView,
     PolicyOutcome,
     PolicyVerdict,
     Receipt,
@@ -23,6 +22,7 @@ from htfi.domain.decision import (
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar, News, TimePassed
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.narrative.answer import ConfidenceCalibration

@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from htfi.domain.decision import NewsView
 from htfi.domain.events import News
 from htfi.domain.generation import RequestRefused
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.caching.cached_reader import CachedReader, ViewCachePolicy, with_cache
 from htfi.narrative.caching.tier import EventClock, cache_key, lifetime_ns, seal, unseal

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from htfi.domain.decision import NewsView
 from htfi.domain.events import News
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.shapes import gaussian_quantiles

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from htfi.domain.decision import PromptItem
 from htfi.domain.events import News
 from htfi.domain.generation import ControlToken, PlainText, PromptDialect, ScaledMoves
+from htfi.domain.generation_trace import PromptItem
 from htfi.domain.news import ItemReading
 from htfi.narrative.answer import MARKS
 from htfi.narrative.fact_marks import FACT_MARKS, MIN_KIND, fact_words, is_item_mark, marks_of

@@ -7,9 +7,10 @@ import pytest
 from msgspec.structs import replace
 from test_pipeline_loop import days
 
-from htfi.domain.decision import Decision, NewsView, PolicyOutcome, Rung, ViewPart
+from htfi.domain.decision import Decision, PolicyOutcome, Rung
 from htfi.domain.events import News
 from htfi.domain.governance import BreakerState, GovernanceFacts, HoldKind
+from htfi.domain.news_view import NewsView, ViewPart
 from htfi.domain.time import NS_PER_DAY
 from htfi.governance.control.entries import (
     BreakerMoved,

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from htfi.domain.decision import NewsView
 from htfi.domain.events import News
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.deep_reader import MAX_PENDING_READINGS, MAX_READINGS_IN_FLIGHT, LateDeepReader

@@ -7,10 +7,11 @@ from msgspec.structs import replace
 from test_pipeline_loop import days
 from test_swap_tests_in_a_run import bundle, swaps_of
 
-from htfi.domain.decision import Decision, NewsView, PolicyOutcome, Rung
+from htfi.domain.decision import Decision, PolicyOutcome, Rung
 from htfi.domain.events import News, TimePassed
 from htfi.domain.generation import RequestRefused
 from htfi.domain.governance import HoldKind
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY
 from htfi.governance.fairness.config import FairnessConfig
 from htfi.narrative.ports import NewsReader

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from htfi.domain.decision import NewsTilt, NewsView, ViewPart
+from htfi.domain.decision import NewsTilt
 from htfi.domain.events import News
 from htfi.domain.news import NewsItemAudit, Route, ScreenedItem, Screening
+from htfi.domain.news_view import NewsView, ViewPart
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.narrative.influence import bound_view, limits_of, max_view_influence
 from htfi.narrative.merging import merge_views

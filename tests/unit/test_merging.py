@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from htfi.domain.decision import CalibratedEffect, NewsView, ViewPart
 from htfi.domain.news import NewsContext, NewsItemAudit, ReadingBudget, Route, Screening
+from htfi.domain.news_view import CalibratedEffect, NewsView, ViewPart
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.merging import find_contradictions, merge_views, rederive, remerge, unmerged
 

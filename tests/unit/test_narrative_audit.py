@@ -12,18 +12,17 @@ from htfi.domain.decision import (
     DecisionInputs,
     FidelityPlan,
     Forecast,
-    GenerationTrace,
     NewsTilt,
-    NewsView,
     PolicyOutcome,
     PolicyVerdict,
     Rationale,
     Regime,
     Rung,
-    ViewPart,
 )
 from htfi.domain.generation import DraftRound
+from htfi.domain.generation_trace import GenerationTrace
 from htfi.domain.news import NewsContext, NewsItemAudit, NewsScores, ReadingBudget, Route, Screening
+from htfi.domain.news_view import NewsView, ViewPart
 from htfi.narrative.audit import (
     MAX_LISTED_ITEMS,
     amendment_lines,

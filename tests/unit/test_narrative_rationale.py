@@ -5,18 +5,10 @@ from typing import Any
 
 import pytest
 
-from htfi.domain.decision import (
-    EventFactor,
-    FeatureDriver,
-    KnownEvents,
-    NewsTilt,
-    NewsView,
-    Rationale,
-    Regime,
-    ViewPart,
-)
+from htfi.domain.decision import EventFactor, FeatureDriver, KnownEvents, NewsTilt, Rationale, Regime
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
+from htfi.domain.news_view import NewsView, ViewPart
 from htfi.narrative.merging import merge_views
 from htfi.narrative.rationale.choice import KNOWN_PARTS
 from htfi.narrative.rationale.phrasing import Phrasing, fill

@@ -2,8 +2,9 @@
 
 import json
 
-from htfi.domain.decision import FidelityPlan, NewsView, Rung
+from htfi.domain.decision import FidelityPlan, Rung
 from htfi.domain.events import Bar, News
+from htfi.domain.news_view import NewsView
 from htfi.narrative.question import Question
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.point import PointColumns, read_columns

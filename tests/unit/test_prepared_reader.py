@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from htfi.domain.decision import NewsView
 from htfi.domain.events import MacroAnnouncement, News
 from htfi.domain.news import ScreenedItem, Screening
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_S
 from htfi.narrative.calendar.announcements import Announcement, AnnouncementKind, Calendar
 from htfi.narrative.calendar.prefetching import MAX_OPEN_NS, AnnouncementPrefetcher

@@ -15,15 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from htfi.domain.decision import (
-    Decision,
-    DecisionTrigger,
-    GenerationTrace,
-    NewsView,
-    decode_decision,
-    encode_decision,
-)
+from htfi.domain.decision import Decision, DecisionTrigger, decode_decision, encode_decision
 from htfi.domain.errors import IntegrityError
+from htfi.domain.generation_trace import GenerationTrace
+from htfi.domain.news_view import NewsView
 from htfi.domain.plan import PlanReason
 from htfi.narrative.rationale.versions import PHRASINGS
 from htfi.narrative.rationale.writer import SLOT_ORDER

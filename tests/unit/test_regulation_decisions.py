@@ -6,8 +6,9 @@ from hashlib import sha256
 import pytest
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, NewsView, PolicyOutcome, PolicyVerdict, Receipt
+from htfi.domain.decision import Decision, PolicyOutcome, PolicyVerdict, Receipt
 from htfi.domain.governance import BreakerState
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.control.entries import (
     Attested,

@@ -8,7 +8,9 @@ from htfi.apps.cli.report.amendments import MAX_PLACES, amended_id
 from htfi.apps.cli.report.survey import take_survey
 from htfi.apps.cli.report.tables import readings_html
 from htfi.apps.cli.report.tracks import choose_tracks, collect_tracks
-from htfi.domain.decision import GenerationTrace, NewsView, PolicyOutcome, amendment_id
+from htfi.domain.decision import PolicyOutcome, amendment_id
+from htfi.domain.generation_trace import GenerationTrace
+from htfi.domain.news_view import NewsView
 from htfi.wiring.outputs import ReleasedLine, WithheldLine
 
 SUMS = ("crps", "num", "below", "pit", "regime_within", "regime_num")

@@ -140,7 +140,7 @@ def test_a_run_that_kept_everything_back_has_no_survey(make_decisions):
 
 def test_views_are_counted_once_and_held_against_the_next_bar(make_decisions) -> None:
     from htfi.apps.cli.report.readings import ReadingScores, fresh_reading
-    from htfi.domain.decision import NewsView
+    from htfi.domain.news_view import NewsView
 
     first, second = make_decisions(num=2)
     view = NewsView(

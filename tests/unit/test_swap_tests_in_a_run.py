@@ -8,10 +8,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from test_pipeline_loop import days
 
-from htfi.domain.decision import Decision, FidelityPlan, NewsView, Rung
+from htfi.domain.decision import Decision, FidelityPlan, Rung
 from htfi.domain.events import News
 from htfi.domain.governance import GovernanceFacts, HoldKind, SwapFacts, SwapMove
 from htfi.domain.news import ItemReading
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY
 from htfi.governance.bundles.bundle import BundleHead, BundleKind, parse_bundle, write_bundle
 from htfi.governance.bundles.tables import BundleTables

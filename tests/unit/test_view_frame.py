@@ -177,7 +177,7 @@ def test_what_a_model_read_is_told_in_a_line_of_its_own(make_decisions) -> None:
     import msgspec
 
     from htfi.apps.cli.view.state import RunCounters, ViewModel
-    from htfi.domain.decision import NewsView
+    from htfi.domain.news_view import NewsView
 
     (decision,) = make_decisions(num=1)
     view = NewsView(
@@ -251,7 +251,7 @@ def test_a_name_longer_than_the_terminal_keeps_both_ends(make_decisions):
 def test_the_news_and_what_was_read_are_of_the_same_item(make_decisions):
     import msgspec
 
-    from htfi.domain.decision import NewsView
+    from htfi.domain.news_view import NewsView
 
     read, other = make_decisions(1, ("SPX", "VIX"))
     item = read.rationale.cited[0]
@@ -267,7 +267,7 @@ def test_the_news_and_what_was_read_are_of_the_same_item(make_decisions):
 def test_of_several_views_the_newest_is_told(make_decisions):
     import msgspec
 
-    from htfi.domain.decision import NewsView
+    from htfi.domain.news_view import NewsView
 
     old, new = make_decisions(1, ("AAA", "BBB"))
     views = [

@@ -11,7 +11,7 @@ from htfi.apps.cli.view.display import RUN_RENDERER, LineView
 from htfi.apps.cli.view.nodes import nodes
 from htfi.apps.cli.view.panels import frame, one_line
 from htfi.apps.cli.view.state import DecisionStatus, PeerStatus, RunCounters, ViewModel
-from htfi.domain.decision import NewsView
+from htfi.domain.news_view import NewsView
 from htfi.domain.peers import PeerChange, PeerState
 from htfi.pipeline.decided import DecidedSeries
 from view_states import Seconds, state_of, text_of

@@ -10,7 +10,7 @@ from hashlib import sha256
 import numpy as np
 
 from htfi.decoding.ports import Floats, StatesNetwork
-from htfi.domain.decision import StateDigests
+from htfi.domain.generation_trace import StateDigests
 
 
 def state_digests(network: StatesNetwork, prompt: Sequence[int], tokens: Sequence[int]) -> StateDigests:

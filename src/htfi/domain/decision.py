@@ -10,9 +10,9 @@ from functools import lru_cache
 import msgspec
 
 from htfi.domain.errors import IntegrityError
-from htfi.domain.generation import DraftRound, RuleTrace
 from htfi.domain.governance import GovernanceFacts
 from htfi.domain.news import NewsContext
+from htfi.domain.news_view import NewsView
 from htfi.domain.plan import FidelityPlan as FidelityPlan
 from htfi.domain.plan import Rung as Rung
 from htfi.domain.time import format_ns
@@ -114,134 +114,6 @@ class Forecast(msgspec.Struct, frozen=True):
             name: [[tick / TICKS_PER_UNIT for tick in row] for row in table]
             for name, table in self.expert_ticks.items()
         }
-
-
-class PromptItem(msgspec.Struct, frozen=True, gc=False):
-    """An item of the news as a model was shown it."""
-
-    id: str
-    available_at_ns: int
-    symbols: tuple[str, ...]
-    headline: str
-    # Marks of its facts (`narrative.fact_marks`), as tokens or words in the prompt. Unset where none were shown.
-    facts: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-
-
-class StateDigests(msgspec.Struct, frozen=True, gc=False):
-    """SHA-256 (hex) of what a model computed for an answer, as little-endian float32: its last hidden states [N, H]
-    before each of the N tokens, and the last layer's attention of these positions [N, A, T] over all T that it read.
-
-    `words`: for each item that it was shown, the weight of each word of the headline, in 1e-4 nats: what it adds to
-    the log likelihood of the answer (`pipeline.audit.attribution`). Empty where none was weighed.
-    """
-
-    hidden: str
-    attention: str
-    words: tuple[tuple[int, ...], ...] = ()
-
-
-class GenerationTrace(msgspec.Struct, frozen=True, gc=False):
-    """How a model came to a view, so that its tokens can be written again: `htfi ledger replay`.
-
-    The token at place t is the target's argmax of logits over temperature plus the noise of (seed, t), among what
-    the form of an answer on `num_items` headlines admits. `rounds` record what was drafted and what was accepted: they
-    decide how long it took and nothing else.
-    """
-
-    target: str  # name and version of who decided
-    draft: str  # name and version of the draft model; empty without one
-    strategy: str
-    seed: int
-    temperature: float
-    num_items: int
-    prompt: tuple[int, ...]  # token ids
-    tokens: tuple[int, ...]
-    rounds: tuple[DraftRound, ...]
-    place: str = ""  # where the target wrote, where that was another machine
-    num_verified: int = msgspec.field(
-        default=-1, name="num_settled"
-    )  # tokens that the target accepted, the draft writing the others; −1: all
-    paths: tuple[
-        tuple[int, ...], ...
-    ] = ()  # of several answers, all their tokens; path k has the seed `path_seed`
-    # Fields below are left out of an entry where they are UNSET: entries of version 0.1.0 have none of them.
-    shown: tuple[PromptItem, ...] | msgspec.UnsetType = msgspec.UNSET  # the items in the prompt, in its order
-    asked_ns: int | msgspec.UnsetType = (
-        msgspec.UNSET
-    )  # the instant asked about, where it is not the decision's
-    rule: RuleTrace | msgspec.UnsetType = (
-        msgspec.UNSET
-    )  # how drafts were accepted, if not by the shared noise
-    states: StateDigests | msgspec.UnsetType = msgspec.UNSET  # where `narrative.trace` is on
-
-
-class CalibratedEffect(msgspec.Struct, frozen=True, gc=False):
-    """The measured effect of views of this kind on the return over `horizon` bars: a shift, in standard deviations of
-    one bar, and a factor of its distances from the median.
-    """
-
-    horizon: int
-    shift_sigmas: float
-    stretch: float
-
-
-class ViewPart(msgspec.Struct, frozen=True, gc=False):
-    """One reading that went into a merged view, as it was: units as in `NewsView`; `trust` 0–1 is that of its items.
-
-    `is_worded`: the view took its text and generation trace from this reading.
-    """
-
-    reader: str
-    direction: float
-    size_sigmas: float
-    volatility_multiplier: float
-    confidence: float
-    cited: tuple[str, ...]
-    as_of_ns: int
-    half_life_ns: int
-    trust: float = 1.0
-    cause: str = ""
-    calibrated_effects: tuple[CalibratedEffect, ...] = msgspec.field(default=(), name="meant")
-    is_worded: bool = False
-
-
-class NewsView(msgspec.Struct, frozen=True, gc=False):
-    """A reader's opinion of the news on one symbol, which fades with its half-life.
-
-    Units: direction −1..1 (down..up); size in standard deviations of one bar; volatility_multiplier scales
-    the band (1 leaves it); confidence 0..1, where 0 means that there is no opinion. `words` hold no digit:
-    a figure is a slot in braces. `calibrated_effects`, by rising horizon, is what such words have proved to mean, where
-    that was measured: a forecast is tilted by it, and else by the view at its word. Where several readings went into
-    it, or one that is not fully trusted, `parts` are those, and the numbers follow from them (`narrative.merging`).
-    """
-
-    direction: float
-    size_sigmas: float
-    volatility_multiplier: float
-    confidence: float
-    cited: tuple[str, ...]  # ids of the items that matter
-    as_of_ns: int
-    half_life_ns: int
-    cause: str = ""  # what kind of event, where the reader names one
-    consistency: str = ""  # of recent prices with the news
-    words: str = ""
-    reader: str = ""  # name and version of who read
-    trace: GenerationTrace | None = msgspec.field(
-        default=None, name="wording"
-    )  # where it was read for this very decision
-    provisional: bool = (
-        False  # the draft's, where the target was late, or prepared ahead of a release; an amendment follows
-    )
-    calibrated_effects: tuple[CalibratedEffect, ...] = msgspec.field(default=(), name="meant")
-    parts: tuple[ViewPart, ...] = ()
-    prepared: str = (
-        ""  # release and outcome that it was read ahead for, where it was: '{id}, {outcome in words}'
-    )
-
-    @property
-    def read_at_ns(self) -> int:
-        """The instant that a model read for, which merging with other readings leaves as it was."""
-        return next((part.as_of_ns for part in self.parts if part.is_worded), self.as_of_ns)
 
 
 class FeatureDriver(msgspec.Struct, frozen=True):

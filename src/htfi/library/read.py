@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import overload
 
-from htfi.domain.decision import NewsView, Rung
+from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
+from htfi.domain.news_view import NewsView
 from htfi.library.arguments import symbols_asked
 from htfi.library.frames import Frame, FrameKind, make_frame
 from htfi.library.html import block, marked_spans, table_html

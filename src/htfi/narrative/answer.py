@@ -10,7 +10,6 @@ from functools import lru_cache
 
 import msgspec
 
-from htfi.domain.decision import NewsView
 from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import (
     ChoiceField,
@@ -23,6 +22,7 @@ from htfi.domain.generation import (
     PromptDialect,
     PromptSegment,
 )
+from htfi.domain.news_view import NewsView
 from htfi.narrative.question import AGE_EDGES, MAX_ITEMS, Question, shown_items
 
 CAUSES = ("none", "central_bank", "earnings", "guidance", "legal", "supply", "geopolitics", "rumour")

@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from htfi.domain.decision import Decision, GenerationTrace, NewsView, ViewPart
+from htfi.domain.decision import Decision
 from htfi.domain.generation import DraftRound, RuleTrace
+from htfi.domain.generation_trace import GenerationTrace
 from htfi.domain.news import NewsItemAudit, NewsScores, Route, Screening
+from htfi.domain.news_view import NewsView, ViewPart
 from htfi.narrative.facts.wording import reading_words
 from htfi.narrative.merging import find_contradictions, part_weight
 from htfi.narrative.rationale.units import (

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import CalibratedEffect, GenerationTrace, NewsView
 from htfi.domain.generation import (
     Completion,
     GenerationRequest,
     RequestRefused,
     SpeculationStats,
 )
+from htfi.domain.generation_trace import GenerationTrace
+from htfi.domain.news_view import CalibratedEffect, NewsView
 from htfi.narrative.answer import (
     MAX_CITED,
     UNCALIBRATED,

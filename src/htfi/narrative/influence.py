@@ -14,8 +14,9 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import MEDIAN_SHARE, NewsView, ViewPart
+from htfi.domain.decision import MEDIAN_SHARE
 from htfi.domain.news import NewsContext, Route, Screening
+from htfi.domain.news_view import NewsView, ViewPart
 from htfi.narrative.merging import part_weight, rederive, remaining_share
 from htfi.narrative.sanitising.config import SanitiserConfig
 

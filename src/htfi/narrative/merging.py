@@ -14,8 +14,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from htfi.domain import portable_math as exact
-from htfi.domain.decision import CalibratedEffect, NewsView, ViewPart
 from htfi.domain.news import ItemReading, NewsContext
+from htfi.domain.news_view import CalibratedEffect, NewsView, ViewPart
 
 READER_SEPARATOR = ", with "  # between the readers of a merged view
 MAX_AGE_HALF_LIVES = 3.0  # an older reading has no weight

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import NewsView
 from htfi.domain.generation import (
     Completion,
     GenerationRequest,
@@ -15,6 +14,7 @@ from htfi.domain.generation import (
     SpeculationStats,
 )
 from htfi.domain.news import NewsScores, ScreenedItem
+from htfi.domain.news_view import NewsView
 from htfi.narrative.question import Question
 
 

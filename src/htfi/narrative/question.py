@@ -12,9 +12,9 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import PromptItem
 from htfi.domain.events import News
 from htfi.domain.generation import ControlToken, PlainText, Prompt, PromptDialect, PromptSegment, ScaledMoves
+from htfi.domain.generation_trace import PromptItem
 from htfi.domain.news import ItemReading
 from htfi.narrative.fact_marks import fact_words, is_item_mark, marks_of
 

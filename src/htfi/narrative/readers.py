@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import CalibratedEffect, GenerationTrace, NewsView, StateDigests, ViewPart
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, SpeculationStats
+from htfi.domain.generation_trace import GenerationTrace, StateDigests
 from htfi.domain.news import ItemReading, NewsScores
+from htfi.domain.news_view import CalibratedEffect, NewsView, ViewPart
 from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration, parse_answer, to_view, view_grammar
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.ports import Closable, LateTextGenerator, NoiseKey, TextGenerator

@@ -1,7 +1,8 @@
 """What a selection of news says and may do: the parts of a view, who read them, what a decision records of them."""
 
-from htfi.domain.decision import FidelityPlan, ViewPart
+from htfi.domain.decision import FidelityPlan
 from htfi.domain.news import NewsContext, NewsItemAudit, ReadingBudget
+from htfi.domain.news_view import ViewPart
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.facts.statements.compared import ComparedDocuments
 from htfi.narrative.held_news import HeldNews

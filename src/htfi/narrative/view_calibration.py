@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import msgspec
 
-from htfi.domain.decision import CalibratedEffect, NewsView
 from htfi.domain.errors import InvalidInput
+from htfi.domain.news_view import CalibratedEffect, NewsView
 from htfi.narrative.answer import CAUSES, CONSISTENCIES
 
 AGAINST_NEWS = CONSISTENCIES[2]

@@ -12,9 +12,10 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, FidelityPlan, NewsView, Rung, amendment_id
+from htfi.domain.decision import Decision, FidelityPlan, Rung, amendment_id
 from htfi.domain.errors import IntegrityError
 from htfi.domain.governance import Hold
+from htfi.domain.news_view import NewsView
 from htfi.forecasting.forecaster import Forecaster
 from htfi.governance.policy import judge
 from htfi.narrative.influence import bound_view, recorded_limits

@@ -9,7 +9,6 @@ from htfi.domain.decision import (
     Decision,
     DecisionInputs,
     DecisionTrigger,
-    NewsView,
     PolicyOutcome,
     PolicyVerdict,
     Rung,
@@ -17,6 +16,7 @@ from htfi.domain.decision import (
     news_decision_id,
 )
 from htfi.domain.governance import Hold, SwapFacts
+from htfi.domain.news_view import NewsView
 from htfi.governance.checkpoints.reasons import clear_rows
 from htfi.governance.fairness.config import FairnessConfig
 from htfi.governance.policy import judge

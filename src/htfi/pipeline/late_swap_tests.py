@@ -9,9 +9,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
-from htfi.domain.decision import NewsView, Rung
+from htfi.domain.decision import Rung
 from htfi.domain.generation import RequestRefused
 from htfi.domain.governance import SwapMove
+from htfi.domain.news_view import NewsView
 from htfi.governance.fairness.config import FairnessConfig
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.question import Question

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, NewsView, Rung
+from htfi.domain.decision import Decision, Rung
 from htfi.domain.events import FeedItem, TimePassed
 from htfi.domain.generation import RequestRefused
 from htfi.domain.governance import GovernanceFacts, SwapMove
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_MS
 from htfi.governance.fairness.swap_test import judge_swaps
 from htfi.narrative.question import question_id, without_bodies

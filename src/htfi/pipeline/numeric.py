@@ -16,13 +16,13 @@ from htfi.domain.decision import (
     FidelityPlan,
     Forecast,
     NewsTilt,
-    NewsView,
     PolicyOutcome,
     PolicyVerdict,
     Rationale,
     decision_id,
 )
 from htfi.domain.events import News
+from htfi.domain.news_view import NewsView
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import PolicyColumns, PolicyFacts, apply_rules, judge_rows, quote_gap, with_holds
 from htfi.narrative.rationale.choice import MAX_EQUAL_SPREAD, OPENINGS, choose_openings, with_known

@@ -8,9 +8,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from htfi.domain.decision import Decision, NewsView, Rung
+from htfi.domain.decision import Decision, Rung
 from htfi.domain.events import MacroAnnouncement
 from htfi.domain.news import ScreenedItem
+from htfi.domain.news_view import NewsView
 from htfi.narrative.calendar.announcements import Announcement, Calendar
 from htfi.narrative.calendar.prefetching import AnnouncementPrefetcher
 from htfi.narrative.config import READING_MS, PrefetchingConfig

@@ -13,9 +13,10 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, NewsView, PolicyOutcome, Receipt
+from htfi.domain.decision import Decision, PolicyOutcome, Receipt
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.governance import Hold, SwapFacts
+from htfi.domain.news_view import NewsView
 from htfi.domain.plan import LadderInputs, Rung
 from htfi.domain.time import NS_PER_MS
 from htfi.governance.ledger.merkle import leaf_hash

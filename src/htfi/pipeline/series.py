@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from htfi.domain.decision import Forecast, NewsView, Regime
+from htfi.domain.decision import Forecast, Regime
 from htfi.domain.events import Bar
 from htfi.domain.governance import Hold, SwapFacts
+from htfi.domain.news_view import NewsView
 from htfi.market.state import MarketState
 from htfi.pipeline.news_triggers import AnsweredSeries
 from htfi.pipeline.view_cache import ReadRequest

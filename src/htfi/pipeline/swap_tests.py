@@ -12,10 +12,11 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, NewsView, Rung
+from htfi.domain.decision import Decision, Rung
 from htfi.domain.events import News
 from htfi.domain.governance import SwapFacts, SwapMove
 from htfi.domain.news import ItemReading
+from htfi.domain.news_view import NewsView
 from htfi.governance.fairness.config import FairnessConfig
 from htfi.governance.fairness.swap_test import judge_swaps
 from htfi.narrative.merging import unmerged

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from htfi.domain.decision import FidelityPlan, NewsView, Rung
+from htfi.domain.decision import FidelityPlan, Rung
 from htfi.domain.generation import RequestRefused, SpeculationStats
 from htfi.domain.news import ReadingBudget
+from htfi.domain.news_view import NewsView
 from htfi.narrative.ports import LateNewsReader, NewsReader
 from htfi.narrative.question import Question
 from htfi.narrative.recent_news import NO_NEWS, NewsSelection

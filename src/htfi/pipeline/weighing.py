@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, Forecast, NewsView, Quantiles, ViewPart
+from htfi.domain.decision import Decision, Forecast, Quantiles
 from htfi.domain.governance import SwapFacts
 from htfi.domain.news import ItemReading
+from htfi.domain.news_view import NewsView, ViewPart
 from htfi.forecasting.fusion import combine
 from htfi.forecasting.tilts import VERSION_WITHOUT_BOUND, Opinion, derive_tilt, tilt_record
 from htfi.narrative.config import EXTREME_DIVERGENCE, SuspicionConfig

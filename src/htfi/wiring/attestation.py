@@ -3,7 +3,7 @@
 from hashlib import sha256
 from pathlib import Path
 
-from htfi.adapters.stores.sqlite_log import OwnerLock
+from htfi.adapters.stores.owner_lock import OwnerLock
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.governance.control.entries import Attested, encode_governance
 from htfi.wiring.control import GovernanceLogFile

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from htfi.domain.decision import NewsView, Rung
+from htfi.domain.decision import Rung
 from htfi.domain.events import News
 from htfi.domain.news import ItemReading
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.question import Question, facts_of

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from htfi.adapters.keys.ed25519 import create_key, load_key, verify_signature
+from htfi.adapters.stores.owner_lock import OwnerLock, is_owned
 from htfi.adapters.stores.sqlite_log import (
-    OwnerLock,
     create_store,
-    is_owned,
     open_store,
     open_store_for_cosigning,
     open_store_readonly,

@@ -15,9 +15,10 @@ from htfi.decoding.grammar import CompiledGrammar
 from htfi.decoding.marking import MarkKey, choice_nats, token_odds
 from htfi.decoding.noise import Doubles
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import Decision, GenerationTrace
+from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import OutputGrammar
+from htfi.domain.generation_trace import GenerationTrace
 from htfi.narrative.answer import view_grammar
 from htfi.narrative.merging import unmerged
 from htfi.pipeline.audit.replay import noise_seeds

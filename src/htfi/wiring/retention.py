@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from htfi.adapters.stores.sqlite_log import OwnerLock, SqliteLog, open_store
+from htfi.adapters.stores.owner_lock import OwnerLock
+from htfi.adapters.stores.sqlite_log import SqliteLog, open_store
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.files import sync_folder, write_atomically
 from htfi.domain.governance import MAX_CAUSE_CHARS

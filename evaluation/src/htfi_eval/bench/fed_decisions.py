@@ -13,9 +13,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from htfi.domain.decision import Decision, NewsView, Rung
+from htfi.domain.decision import Decision, Rung
 from htfi.domain.events import FeedItem, MacroAnnouncement, News, Trade
 from htfi.domain.generation import SpeculationStats
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_S, parse_timestamp
 from htfi.narrative.calendar.announcements import rate_key
 from htfi.narrative.calendar.prefetching import prepared_label

@@ -13,9 +13,11 @@ import numpy as np
 from msgspec import UNSET
 from numpy.typing import NDArray
 
-from htfi.domain.decision import Decision, GenerationTrace, NewsView
+from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
+from htfi.domain.generation_trace import GenerationTrace
 from htfi.domain.news import NewsContext, ScreenedItem, Screening
+from htfi.domain.news_view import NewsView
 
 Array = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from htfi.domain.decision import NewsView, Rung
+from htfi.domain.decision import Rung
 from htfi.domain.governance import (
     DEFAULT_DESK,
     FIRM,
@@ -23,6 +23,7 @@ from htfi.domain.governance import (
     SwapFacts,
     parse_scope,
 )
+from htfi.domain.news_view import NewsView
 from htfi.governance.bundles.bundle import parse_bundle
 from htfi.governance.bundles.tables import BundleTables
 from htfi.governance.checkpoints.config import CheckpointConfig

@@ -8,8 +8,8 @@ from hashlib import blake2b
 import msgspec
 from msgspec.structs import replace
 
-from htfi.domain.decision import NewsView
 from htfi.domain.generation import RequestRefused, SpeculationStats
+from htfi.domain.news_view import NewsView
 from htfi.narrative.caching.tier import EventClock, cache_key
 from htfi.narrative.ports import Closable, ContextCache, LateNewsReader, NewsReader
 from htfi.narrative.question import Question, item_names, question_id, residency_tags, shown_items

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from htfi.domain.decision import NewsView
 from htfi.domain.events import MacroAnnouncement, News
 from htfi.domain.news import ScreenedItem, Screening
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.narrative.calendar.announcements import (
     Announcement,

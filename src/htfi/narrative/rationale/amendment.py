@@ -5,8 +5,9 @@ The main path writes it, an auditor checks it.
 
 from collections.abc import Mapping, Sequence
 
-from htfi.domain.decision import NewsTilt, NewsView, Rationale
+from htfi.domain.decision import NewsTilt, Rationale
 from htfi.domain.events import News
+from htfi.domain.news_view import NewsView
 from htfi.narrative.rationale.phrasing import SLOT, Phrasing, fill, fill_parts
 from htfi.narrative.rationale.versions import MODEL_KEY, PHRASINGS
 from htfi.narrative.rationale.writer import in_slot_order, news_parts

@@ -12,8 +12,9 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple, Protocol
 
-from htfi.domain.decision import FeatureDriver, KnownEvents, NewsTilt, NewsView, Regime
+from htfi.domain.decision import FeatureDriver, KnownEvents, NewsTilt, Regime
 from htfi.domain.errors import InvalidInput
+from htfi.domain.news_view import NewsView
 
 SLOT = re.compile(r"\{(\w+)\}")
 

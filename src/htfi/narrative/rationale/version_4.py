@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from math import exp, expm1, floor, log10
 
-from htfi.domain.decision import FeatureDriver, KnownEvents, NewsTilt, NewsView, Regime
+from htfi.domain.decision import FeatureDriver, KnownEvents, NewsTilt, Regime
+from htfi.domain.news_view import NewsView
 from htfi.narrative.rationale.phrasing import SLOT, load_sentences
 from htfi.narrative.rationale.units import reader_name
 from htfi.narrative.text import clean, quote

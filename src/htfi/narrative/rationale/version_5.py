@@ -6,7 +6,8 @@ Once a ledger names this version, a sentence or a figure is changed by a new ver
 from collections.abc import Mapping, Sequence
 from math import exp
 
-from htfi.domain.decision import FeatureDriver, KnownEvents, NewsTilt, NewsView, Regime
+from htfi.domain.decision import FeatureDriver, KnownEvents, NewsTilt, Regime
+from htfi.domain.news_view import NewsView
 from htfi.narrative.rationale.phrasing import SLOT, load_sentences
 from htfi.narrative.rationale.units import (
     bar_name,

@@ -4,7 +4,7 @@ The sentences are those of version 5. Once a ledger names this version, a senten
 version only.
 """
 
-from htfi.domain.decision import NewsView
+from htfi.domain.news_view import NewsView
 from htfi.narrative.merging import unmerged
 from htfi.narrative.rationale.version_5 import PhrasingV5
 

@@ -15,12 +15,12 @@ from htfi.domain.decision import (
     FeatureDriver,
     KnownEvents,
     NewsTilt,
-    NewsView,
     Rationale,
     Regime,
     series_id,
 )
 from htfi.domain.events import News
+from htfi.domain.news_view import NewsView
 from htfi.domain.plan import FidelityPlan, LadderInputs, PlanReason, Rung
 from htfi.narrative.merging import find_contradictions
 from htfi.narrative.rationale.choice import MAX_EQUAL_SPREAD, choose_opening, first_sentences, with_known

@@ -17,16 +17,18 @@ from msgspec.structs import replace
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.forward_pass import forward_text
 from htfi.decoding.grammar import CompiledGrammar
-from htfi.domain.decision import Decision, GenerationTrace, NewsView, Quantiles, StateDigests
+from htfi.domain.decision import Decision, Quantiles
 from htfi.domain.errors import IntegrityError
 from htfi.domain.generation import Completion, GenerationRequest
+from htfi.domain.generation_trace import GenerationTrace, StateDigests
 from htfi.domain.news import NewsContext
+from htfi.domain.news_view import NewsView
 from htfi.forecasting.tilts import derive_tilt, tilt_record
 from htfi.narrative.answer import ParsedAnswer, parse_answer, view_grammar
 from htfi.narrative.influence import bound_view, recorded_limits
 from htfi.narrative.merging import merge_views, recorded_trust, unmerged
 from htfi.narrative.question import Question, build_prompt, shown_items
-from htfi.pipeline.audit.readings import expected_view
+from htfi.pipeline.audit.expected_views import expected_view
 from htfi.pipeline.audit.replay import ReplayModel
 from htfi.pipeline.weighing import is_influence_bounded, numeric_quantiles, recorded_opinion
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from htfi.decoding.prices import NUM_RECENT_RETURNS, ScaledReturns
-from htfi.domain.decision import Decision, NewsView, Rung, ViewPart
+from htfi.domain.decision import Decision, Rung
+from htfi.domain.news_view import NewsView, ViewPart
 from htfi.narrative.merging import unmerged
 
 _MAX_PAST_BARS = 4_096  # that a series is looked back on, for what was read ahead of a release

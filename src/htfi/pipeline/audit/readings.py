@@ -5,7 +5,7 @@ answers come to. What needs the model itself is left to a replay.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -13,29 +13,27 @@ from msgspec.structs import replace
 
 from htfi.decoding.grammar import GrammarCache
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import Decision, GenerationTrace, NewsView, PromptItem, Rung, ViewPart
+from htfi.domain.decision import Decision, Rung
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import News
-from htfi.domain.generation import PromptDialect
-from htfi.domain.news import NewsItemAudit
-from htfi.narrative.answer import ConfidenceCalibration, ParsedAnswer, parse_answer, to_view, view_grammar
-from htfi.narrative.calendar.prefetching import is_prepared_for
+from htfi.domain.generation_trace import GenerationTrace
+from htfi.domain.news_view import NewsView, ViewPart
+from htfi.narrative.answer import ConfidenceCalibration, parse_answer, view_grammar
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.deep_reader import (
     combine_answers,
-    combine_meanings,
     deep_reader_version,
     is_deep_reader_version,
 )
-from htfi.narrative.fact_marks import marks_of
 from htfi.narrative.influence import bound_parts, recorded_limits
 from htfi.narrative.merging import recorded_trust, unmerged
-from htfi.narrative.neutral_questions import has_neutral_names, neutral_ticker
 from htfi.narrative.question import MAX_ITEMS, Question, build_prompt, reading_seed
-from htfi.narrative.readers import combined_version, part_from_reading, part_from_scores
 from htfi.narrative.view_calibration import ViewCalibration
+from htfi.pipeline.audit.expected_views import expected_view, item_part, prepared_problems
 from htfi.pipeline.audit.history import PromptContext, RecordedHistory
 from htfi.pipeline.audit.keys import PROMOTED_DRAFTS_KEY
+from htfi.pipeline.audit.shown_items import fact_problems, prompt_items, symbol_in_prompt
+from htfi.pipeline.audit.token_text import first_difference
 from htfi.pipeline.weighing import is_influence_bounded
 
 # In whose amendments other readings kept the trust that they had beside the first view.
@@ -47,25 +45,6 @@ class ReadingSettings(NamedTuple):
 
     narrative: NarrativeConfig
     lead_ns: int
-
-
-def first_difference(
-    recorded: Sequence[int], expected: Sequence[int], spell: Callable[[int], str], begin: int = 0
-) -> str:
-    """The first place where tokens differ, in words; empty where they are the same. Places count from `begin`."""
-    for place, (one, other) in enumerate(zip(recorded, expected, strict=False), begin):
-        if one != other:
-            return f"token {place}: recorded {_token_text(one, spell)}, expected {_token_text(other, spell)}"
-    if len(recorded) == len(expected):
-        return ""
-    place = begin + min(len(recorded), len(expected))
-    if len(recorded) > len(expected):
-        return f"token {place}: recorded {_token_text(recorded[place - begin], spell)}, expected the end"
-    return f"token {place}: recorded the end, expected {_token_text(expected[place - begin], spell)}"
-
-
-def _token_text(token: int, spell: Callable[[int], str]) -> str:
-    return f"'{spell(token)}' ({token})"
 
 
 def identity_problems(
@@ -104,106 +83,6 @@ def identity_problems(
     if read.as_of_ns != decision.as_of_ns:
         found.append("its view is of another time")
     return found
-
-
-def prompt_items(
-    decision: Decision, read: NewsView, trace: GenerationTrace
-) -> tuple[tuple[PromptItem, ...] | None, list[str]]:
-    """The items that the model was shown, compared with those that the decision considered."""
-    considered = decision.news_context.considered if decision.news_context is not None else ()
-    if trace.shown is msgspec.UNSET:
-        if trace.num_items > len(considered):
-            return None, [f"it read {trace.num_items} items, but only {len(considered)} were considered"]
-        return tuple(
-            PromptItem(one.id, one.available_at_ns, (), "") for one in considered[: trace.num_items]
-        ), []
-    shown, found = trace.shown, list[str]()
-    if trace.num_items != len(shown):
-        found.append(f"it read {trace.num_items} items, but {len(shown)} are recorded")
-    if read.prepared:
-        name, asked_ns = shown[0].id if shown else "", trace.asked_ns
-        if not is_prepared_for(read.prepared, name) or shown[0].available_at_ns != asked_ns:
-            found.append("it was not read for the announcement that its view was prepared for")
-        return shown, found
-    for place, item in enumerate(shown[:MAX_ITEMS]):
-        audited = considered[place] if place < len(considered) else None
-        shown_as = audited and (audited.id, audited.available_at_ns, audited.is_tagged)
-        if shown_as != (item.id, item.available_at_ns, bool(item.symbols)):
-            found.append(f"item {place + 1} that it read, {item.id}, differs from that of its news")
-    return shown, found
-
-
-def _asked_as(decision: Decision, read: NewsView) -> str:
-    """What the prompt calls the symbol: a neutral ticker where facts were read with neutral names."""
-    considered = decision.news_context.considered if decision.news_context is not None else ()
-    readers = [one.reading.reader for one in considered if one.reading is not msgspec.UNSET]
-    return neutral_ticker(decision.symbol) if not read.prepared and has_neutral_names(readers) else ""
-
-
-def fact_problems(
-    decision: Decision, read: NewsView, trace: GenerationTrace, dialect: PromptDialect
-) -> list[str]:
-    """Whether the facts that it was shown are those that the decision records; readers in words had none at first."""
-    if read.prepared or trace.shown is msgspec.UNSET or decision.news_context is None:
-        return []
-    found: list[str] = []
-    for item, audited in zip(trace.shown, decision.news_context.considered, strict=False):
-        told = () if audited.reading is msgspec.UNSET else marks_of(audited.reading)
-        shown = () if item.facts is msgspec.UNSET else item.facts
-        if shown != told and (shown or dialect is PromptDialect.MINI_FACTS):
-            found.append(f"the facts of {item.id} that it was shown are not those that its news records")
-    return found
-
-
-def item_part(item: NewsItemAudit, decision: Decision, config: NarrativeConfig) -> ViewPart:
-    """The part that an item gives to the view: by its facts, where these were recorded."""
-    bar = decision.circumstances
-    if item.reading is not msgspec.UNSET:
-        bar_ns = bar.bar_end_ns - bar.bar_start_ns
-        return part_from_reading(
-            item.id, item.available_at_ns, item.trust, item.reading, decision.as_of_ns, bar_ns, config
-        )
-    return part_from_scores(item.id, item.available_at_ns, item.trust, item.scores, config)
-
-
-def expected_view(
-    answers: Sequence[ParsedAnswer],
-    read: NewsView,
-    trace: GenerationTrace,
-    question: Question,
-    meaning: ViewCalibration | None,
-) -> NewsView:
-    """The view that answers come to."""
-    half_life_ns = read.half_life_ns
-    if not trace.paths:
-        reader = combined_version(trace.target, trace.draft, trace.num_verified)
-        view = replace(
-            to_view(answers[0], question, half_life_ns, reader), provisional=trace.num_verified >= 0
-        )
-        return replace(view, calibrated_effects=meaning.meanings(view) if meaning is not None else ())
-    reader = deep_reader_version(trace.target, len(trace.paths))
-    each = [to_view(one, question, half_life_ns, reader) for one in answers]
-    view = to_view(combine_answers(answers)[0], question, half_life_ns, reader)
-    return replace(view, calibrated_effects=combine_meanings(each, meaning) if meaning is not None else ())
-
-
-def prepared_problems(
-    decision: Decision, read: NewsView, trace: GenerationTrace, expected: NewsView
-) -> list[str]:
-    """Whether what was read ahead is cited as the item that reported it, and all else as it was then."""
-    audited = (
-        {one.id for one in decision.news_context.considered}
-        if decision.news_context is not None
-        else set[str]()
-    )
-    foreseen = trace.shown[0].id if trace.shown else ""
-    left = list(read.cited)
-    for name in expected.cited:
-        if left and (left[0] == name or (name == foreseen and left[0] in audited)):
-            del left[0]
-        elif name == foreseen:
-            return ["it does not cite the item that reported the announcement"]
-    return ["it cites items that were not cited when it was prepared"] if left else []
 
 
 _OWN_READERS = (
@@ -376,7 +255,7 @@ class ReadingAuditor:
             known.context,
             most_items=max(len(items), MAX_ITEMS),
             facts={one.id: one.facts for one in shown if one.facts is not msgspec.UNSET},
-            asked_as=_asked_as(decision, read),
+            asked_as=symbol_in_prompt(decision, read),
         )
         return question, found
 

@@ -10,14 +10,9 @@ from collections.abc import Callable
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import (
-    Decision,
-    NewsTilt,
-    NewsView,
-    Rung,
-    amendment_id,
-)
+from htfi.domain.decision import Decision, NewsTilt, Rung, amendment_id
 from htfi.domain.errors import InvalidInput
+from htfi.domain.news_view import NewsView
 from htfi.domain.plan import PlanReason
 from htfi.forecasting.opinions import DivergenceRanks
 from htfi.governance.config import PolicyConfig

@@ -16,17 +16,18 @@ from htfi.decoding.sessions import KVSessions
 from htfi.decoding.strategies.recorded import RecordedStrategy
 from htfi.decoding.strategies.sampled import SampledStrategy
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import Decision, GenerationTrace, NewsView
+from htfi.domain.decision import Decision
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, RuleTrace
+from htfi.domain.generation_trace import GenerationTrace
+from htfi.domain.news_view import NewsView
 from htfi.narrative.answer import ConfidenceCalibration, ParsedAnswer, parse_answer, view_grammar
 from htfi.narrative.deep_reader import answer_seeds, combine_answers, combine_meanings
 from htfi.narrative.merging import unmerged
 from htfi.narrative.ports import NoiseKey
 from htfi.narrative.view_calibration import ViewCalibration
 from htfi.pipeline.audit.keys import NOISE_KEY
-from htfi.pipeline.audit.readings import first_difference
-from htfi.pipeline.audit.token_text import TokenText
+from htfi.pipeline.audit.token_text import TokenText, first_difference
 from htfi.pipeline.record.entry import has_reading, try_decode_entry
 
 

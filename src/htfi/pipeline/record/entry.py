@@ -17,7 +17,6 @@ from msgspec import UNSET, UnsetType
 from htfi.domain.decision import (
     Decision,
     DecisionTrigger,
-    NewsView,
     PolicyOutcome,
     PolicyVerdict,
     Rationale,
@@ -29,6 +28,7 @@ from htfi.domain.decision import (
     series_id,
 )
 from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.news_view import NewsView
 from htfi.narrative.rationale.writer import in_slot_order
 from htfi.pipeline.record.fields import field_place, packer_of, struct_packer
 from htfi.pipeline.record.forecast import FLOATS, pack_forecast, unpack_forecast

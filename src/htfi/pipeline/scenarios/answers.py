@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import NewsView
 from htfi.domain.errors import InvalidInput
+from htfi.domain.news_view import NewsView
 from htfi.forecasting.scenarios.baseline import NUM_DRAWS, BaselineForecast, make_baseline
 from htfi.forecasting.scenarios.effects import (
     EventProbability,

@@ -9,10 +9,10 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from htfi.domain.decision import NewsView
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
 from htfi.domain.news import ItemReading
+from htfi.domain.news_view import NewsView
 from htfi.forecasting.batch import ForecastBatch
 from htfi.forecasting.tilts import Opinion, apply_tilt, derive_tilts
 from htfi.narrative.encoding.linking import EntityLinker, is_company

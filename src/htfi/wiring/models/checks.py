@@ -14,10 +14,10 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.forward_pass import forward_text
 from htfi.decoding.ports import Floats, Ids, Network
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import NewsView
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import News
 from htfi.domain.generation import GenerationRequest, PromptDialect, RequestRefused
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.answer import parse_answer, to_view, view_grammar
 from htfi.narrative.ports import TextGenerator

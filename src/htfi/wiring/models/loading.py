@@ -24,10 +24,10 @@ from htfi.decoding.state_digests import state_digests
 from htfi.decoding.strategies.recorded import RecordedStrategy
 from htfi.decoding.strategy import AcceptanceRule
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import GenerationTrace, StateDigests
 from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput, require_extra
 from htfi.domain.file_digests import DigestFile, file_digest
 from htfi.domain.files import write_atomically
+from htfi.domain.generation_trace import GenerationTrace, StateDigests
 from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration
 from htfi.narrative.view_calibration import ViewCalibration
 from htfi.pipeline.audit.token_text import TokenText

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import NewsView
 from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import GenerationRequest, RequestRefused
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import LEVELS
 from htfi.forecasting.scores import integration_weights

@@ -8,9 +8,9 @@ from itertools import islice
 import numpy as np
 from msgspec.structs import replace
 
-from htfi.domain.decision import NewsView
 from htfi.domain.events import News
 from htfi.domain.governance import SwapMove
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY
 from htfi.governance.fairness.config import FairnessConfig
 from htfi.governance.fairness.swap_test import judge_swaps, num_moved

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import NewsView
 from htfi.domain.errors import InvalidInput
+from htfi.domain.news_view import NewsView
 from htfi.forecasting.batch import BAND_SIGMAS
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.scores import crps, integration_weights

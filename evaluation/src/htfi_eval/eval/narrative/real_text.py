@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import NewsView
 from htfi.domain.events import News
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY, NS_PER_MS, NS_PER_S
 from htfi.forecasting.config import ForecastConfig
 from htfi.narrative.question import MAX_CONTEXT_RETURNS, MAX_TICKERS, Question

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import NewsView
+from htfi.domain.news_view import NewsView
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.scores import coverage, pit
 from htfi.library.charts.specs import (

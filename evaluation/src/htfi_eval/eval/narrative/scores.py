@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import NewsView
+from htfi.domain.news_view import NewsView
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.differences import loss_difference
 from htfi.forecasting.opinions import PRIOR_OPINIONS, DivergenceRanks

@@ -12,9 +12,9 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from htfi.domain.decision import NewsView
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
+from htfi.domain.news_view import NewsView
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.forecasting.config import ForecastConfig
 from htfi.narrative.question import MAX_CONTEXT_RETURNS, Question, shown_items

@@ -9,7 +9,7 @@ from htfi import models
 from htfi.apps.options import FiniteRange
 
 if TYPE_CHECKING:
-    from htfi.domain.decision import NewsView
+    from htfi.domain.news_view import NewsView
     from htfi.wiring.models.loading import LoadableModel
 
 _PRECISIONS = ("int8", "int8-wide", "fp32")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from htfi.apps.display.statements import comparison_text
 from htfi.apps.display.tables import console, print_facts, print_line, print_table
-from htfi.domain.decision import NewsView
+from htfi.domain.news_view import NewsView
 from htfi.narrative.facts.effects import table
 from htfi.narrative.facts.figures import Figure, FigureRole
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyExpectation

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from msgspec import UnsetType
 
-from htfi.domain.decision import Decision, GenerationTrace
+from htfi.domain.decision import Decision
 from htfi.domain.generation import RuleTrace
+from htfi.domain.generation_trace import GenerationTrace
 from htfi.narrative.audit import AuditSection, explain_decision
 from htfi.narrative.audit_summary import AuditSummary
 from htfi.narrative.merging import unmerged
