@@ -338,7 +338,7 @@ def test_a_toml_file_names_sources_beside_releases(tmp_path: Path) -> None:
 [[source]]
 path = "vendor.csv"
 zone = "{NEW_YORK}"
-only = ["USD"]
+only = ["usd"]
 [[release]]
 id = "ecb-2019-04-10"
 kind = "rate_decision"
