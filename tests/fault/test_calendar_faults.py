@@ -59,6 +59,16 @@ def test_a_wrong_zone_and_a_clock_without_summer_time_are_found(
     assert found.num_seen == 52
 
 
+def test_a_file_of_one_week_says_its_wrong_zone_where_all_releases_agree() -> None:
+    week = read(claims(ZoneInfo("UTC")), zone="America/New_York").events
+    winter = [event for event in week if datetime.fromtimestamp(event.time_ns // 10**9, UTC).month == 1]
+    assert "come 5 h after them" in check_zone(winter[:3]).fault
+    assert check_zone(winter[:2]).fault == ""
+    right = read(claims(ZoneInfo("UTC")), zone="UTC").events
+    assert check_zone(right[:3]).fault == ""
+    assert check_zone([*winter[:3], right[3]]).fault == ""  # they do not agree, and are few
+
+
 @pytest.mark.parametrize("zone", ["America/New_York", "UTC", "Asia/Tokyo"])
 def test_a_right_zone_is_none_of_them(zone: str) -> None:
     found = check_zone(read(claims(ZoneInfo(zone)), zone=zone).events)
@@ -238,7 +248,7 @@ def test_a_holiday_on_which_the_exchange_trades_is_said() -> None:
     check = check_calendar(days, (), 0, trades_on=lambda currency, day: trades.get((currency, day.day)))
     assert [event.kind for event in days].count("market_closed") == 3
     assert [event.kind for event in days].count("bank_holiday") == 1
-    assert check.holidays_open == (("USD", 1),)
+    assert check.holidays_open == (("USD", (to_ns(datetime(2018, 10, 8, tzinfo=UTC)),)),)
 
 
 def test_figures_of_two_sizes_are_not_compared() -> None:

@@ -86,3 +86,17 @@ def test_the_settings_that_the_messages_name_mend_both(prices: Path, tmp_path: P
     root = [line for line in mended.splitlines() if "root " in line]
     again = run(prices, tmp_path / "again", f"{renames}\n{splits}\n")
     assert [line for line in again.splitlines() if "root " in line] == root
+
+
+def test_a_series_without_a_forecast_is_named_with_its_reason(prices: Path, tmp_path: Path) -> None:
+    still = [f"2024-{month:02}-{day:02},STILL,5,5,5,5,10" for month in (1, 2) for day in range(1, 28)]
+    short = [f"2024-03-{day:02},SHORT,5,9,1,{day},10" for day in range(1, 6)]
+    file = tmp_path / "prices.csv"
+    file.write_text(prices.read_text(encoding="utf-8") + "\n".join([*still, *short, ""]), encoding="utf-8")
+    said = [line for line in run(file, tmp_path / "out").splitlines() if "no forecast" in line]
+    assert said == [
+        "htfi: no forecast of STILL/1d, whose price never moves: check the column of prices",
+        "htfi: no forecast of SHORT/1d: fewer bars since its first move than forecasting.history_bars: give more "
+        "history",
+    ]
+    assert "no forecast" not in run(prices, tmp_path / "whole")

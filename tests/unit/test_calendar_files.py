@@ -100,6 +100,12 @@ def test_names_say_whose_events_they_are_where_no_column_does() -> None:
         ("Fri, November 3, 2023", "2023-11-03T00:00:00Z", False),
         ("3 Nov 2023 08:30:00", "2023-11-03T12:30:00Z", True),
         ("03-Nov-2023 8:30pm", "2023-11-04T00:30:00Z", True),
+        ("2023/11/03 08:30", "2023-11-03T12:30:00Z", True),
+        ("2023.11.03", "2023-11-03T00:00:00Z", False),
+        ("2023-11-03 8:30", "2023-11-03T12:30:00Z", True),
+        ("2023-11-03 08:30 PM", "2023-11-04T00:30:00Z", True),
+        ("2023-11-03 12:30 UTC", "2023-11-03T12:30:00Z", True),
+        ("Nov 3, 2023 12:30 pm GMT", "2023-11-03T12:30:00Z", True),
     ],
 )
 def test_days_that_can_be_read_in_one_way_are_read(written: str, time: str, is_exact: bool) -> None:
@@ -107,11 +113,63 @@ def test_days_that_can_be_read_in_one_way_are_read(written: str, time: str, is_e
 
 
 @pytest.mark.parametrize(
-    "written", ["11/03/2023 08:30", "31.02.2023", "Foo 3, 2023", "Nov 31, 2023", "3.11.23"]
+    "written", ["31.02.2023", "Foo 3, 2023", "Nov 31, 2023", "3.11.23", "2023/13/03 08:30"]
 )
-def test_days_that_are_none_or_read_in_two_ways_are_refused_as_written(written: str) -> None:
+def test_days_that_are_none_are_refused_as_written(written: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(f"'{written}' is not a time")):
         event_time(written, None, ZoneInfo("UTC"))
+
+
+@pytest.mark.parametrize(
+    ("written", "forms"),
+    [
+        ("11/03/2023", '"%m/%d/%Y" or "%d/%m/%Y"'),
+        ("11-03-2023 08:30:00", '"%m-%d-%Y %H:%M:%S" or "%d-%m-%Y %H:%M:%S"'),
+        ("11/3/2023 8:30 AM", '"%m/%d/%Y %I:%M %p" or "%d/%m/%Y %I:%M %p"'),
+    ],
+)
+def test_a_day_that_can_be_two_is_refused_with_both_of_its_forms(written: str, forms: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(f"time_format = {forms}")):
+        event_time(written, None, ZoneInfo("UTC"))
+    for form in re.findall('"([^"]+)"', forms):
+        event_time(written, None, ZoneInfo("UTC"), form)
+
+
+def test_a_form_of_times_holds_for_when_a_row_was_known_too() -> None:
+    row = b"time,known_at,currency,event\n11/03/2023 08:30,10/20/2023 09:00,USD,CPI"
+    (event,) = read(row, zone=NEW_YORK, time_format="%m/%d/%Y %H:%M").events
+    assert event.known_ns == utc_ns(2023, 10, 20, 13)
+
+
+def test_signs_of_a_vendors_page_are_read() -> None:
+    text = "time,cur,imp,event,actual,forecast,\n2023-11-03 08:30,USD,★★★,S&amp;P/CS&nbsp;HPI,&nbsp;,1.6%,\n"
+    for data in (text.encode(), text.encode("utf-16")):
+        (event,) = read(data, zone=NEW_YORK).events
+        assert (event.name, event.impact, event.actual, event.forecast) == ("S&P/CS HPI", "high", None, 1.6)
+
+
+def test_a_row_whose_empty_end_was_dropped_is_read() -> None:
+    reading = read(b"time,currency,event,actual\n2023-11-03 08:30Z,USD,CPI\n2023-11-14 08:30Z,USD,CPI,0.1%\n")
+    assert [event.actual for event in reading.events] == [None, 0.1]
+    assert not reading.faults
+
+
+def test_results_of_companies_are_read_from_an_exchanges_own_columns() -> None:
+    data = b"""symbol,name,time,epsForecast,date
+AAPL,Apple Inc.,time-after-hours,$1.39,2023-11-02
+PFE,"Pfizer, Inc.",time-pre-market,($0.32),2023-10-31
+XYZ,XYZ Corp,time-not-supplied,N/A,2023-10-30
+"""
+    reading = read(data)
+    assert [(event.symbol, event.kind, event.forecast, event.is_exact) for event in reading.events] == [
+        ("XYZ", "earnings", None, False),
+        ("PFE", "earnings", -0.32, False),
+        ("AAPL", "earnings", 1.39, False),
+    ]
+    assert not reading.faults
+    other = b"Symbol,Company,Earnings Date,EPS Estimate,Reported EPS\nAAPL,Apple Inc.,2023-11-02,1.39,1.46\n"
+    (event,) = read(other).events
+    assert (event.kind, event.forecast, event.actual) == ("earnings", 1.39, 1.46)
 
 
 def test_instants_and_days_of_a_parquet_file_are_read_as_they_are(tmp_path: Path) -> None:
@@ -180,7 +238,9 @@ def test_a_mapping_that_does_not_fit_is_said_in_one_line(columns: dict[str, str]
         (b"[1]", "c.json", "a list of objects"),
         (b"{", "c.json", "not valid JSON"),
         (b"[" * 100_000, "c.json", "not valid JSON"),
-        (b"\xff\xfe", "c.json", "not UTF-8 at byte 0"),
+        (b"\xff\xfe", "c.json", "not valid JSON"),
+        (b"\xff\xfea", "c.json", "not UTF-16 at byte 2"),
+        (b"a,\xe4", "c.csv", "not UTF-8 at byte 2"),
         (b"x", "c.xlsx", "the format is not known: state format"),
     ],
 )
@@ -251,9 +311,19 @@ def test_icalendar_holds_zones_recurrences_and_cancellations() -> None:
     assert reading.events[1].forecast == 180_000.0
 
 
+def test_an_event_of_icalendar_without_a_day_is_left_out() -> None:
+    pytest.importorskip("icalendar", reason="needs icalendar")
+    reading = read(ICS.replace(b"DTSTART;TZID=America/New_York:20190308T083000\n", b""), "c.ics")
+    assert len(reading.events) == 4
+    assert [(fault.place, fault.refused) for fault in reading.faults] == [("event 1", True)]
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
-    [(b"nothing", "not valid iCalendar"), (ICS.replace(b"DTSTART", b"BEGIN2"), "no DTSTART")],
+    [
+        (b"nothing", "not valid iCalendar"),
+        (ICS.replace(b"DTSTART", b"BEGIN2"), "no row of 5 can be read; event 1: the row has no time"),
+    ],
 )
 def test_icalendar_that_is_none_is_said(data: bytes, said: str) -> None:
     pytest.importorskip("icalendar", reason="needs icalendar")
@@ -268,7 +338,7 @@ def test_a_toml_file_names_sources_beside_releases(tmp_path: Path) -> None:
 [[source]]
 path = "vendor.csv"
 zone = "{NEW_YORK}"
-only = ["USD"]
+only = ["usd"]
 [[release]]
 id = "ecb-2019-04-10"
 kind = "rate_decision"

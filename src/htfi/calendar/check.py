@@ -55,7 +55,9 @@ class CalendarCheck(msgspec.Struct, frozen=True):
     zone: ZoneFinding
     unknown_names: tuple[tuple[str, str, int, int], ...]  # currency, name, number, of high impact; most first
     twice: tuple[tuple[str, str, int, int], ...]  # currency, name, both times: probably one release
-    holidays_open: tuple[tuple[str, int], ...]  # exchange or currency, and days off on which it trades
+    holidays_open: tuple[
+        tuple[str, tuple[int, ...]], ...
+    ]  # currency, and days called closed on which it trades
     num_by_rule: int
     ended_days: int  # for how many days nothing follows; 0 where something does
 
@@ -189,10 +191,10 @@ def _twice(events: Sequence[ScheduledEvent]) -> tuple[tuple[str, str, int, int],
 
 def _holidays_open(
     events: Sequence[ScheduledEvent], trades_on: Callable[[str, date], bool | None]
-) -> tuple[tuple[str, int], ...]:
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
     utc = ZoneInfo("UTC")
-    found: Counter[str] = Counter()
+    found: dict[str, list[int]] = {}
     for event in events:
         if event.kind == "market_closed" and trades_on(event.currency, day_of(event.time_ns, utc)):
-            found[event.currency] += 1
-    return tuple(found.most_common())
+            found.setdefault(event.currency, []).append(event.time_ns)
+    return tuple((currency, tuple(days)) for currency, days in found.items())

@@ -12,20 +12,24 @@ from htfi.domain.errors import InvalidInput
 _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "time": (
         *("published_at", "time_utc", "datetime_utc", "datetime", "date_time", "timestamp", "ts", "event_time"),
-        *("at", "dtstart", "start", "release_date", "date", "day", "time"),
+        *("at", "dtstart", "start", "release_date", "released_on", "earnings_date", "report_date"),
+        *("earnings_call_time", "date", "day", "time"),
     ),
     "clock": ("clock", "time_of_day", "time"),
     "name": (
         *("event", "event_name", "name", "indicator", "release", "title", "summary", "description"),
-        "category",
+        *("category", "company", "company_name"),
     ),
     "currency": ("currency", "ccy", "cur", "curr"),
     "country": ("country", "region", "economy", "area", "country_code", "c"),
     "symbol": ("symbol", "ticker"),
     "kind": ("kind",),
     "impact": ("impact", "importance", "imp", "volatility", "priority"),
-    "actual": ("actual", "act", "actual_value", "reported"),
-    "forecast": ("forecast", "consensus", "surv_m", "survey", "surv", "expected", "estimate", "median"),
+    "actual": ("actual", "act", "actual_value", "reported", "reported_eps", "actual_eps", "eps_actual", "eps"),
+    "forecast": (
+        *("forecast", "consensus", "surv_m", "survey", "surv", "expected", "estimate", "median"),
+        *("eps_estimate", "eps_forecast", "epsforecast", "estimated_eps"),
+    ),
     "previous": ("previous", "prior", "prev", "former"),
     "known": ("known_at", "known", "announced_at"),
     "actual_known": ("actual_known_at", "actual_at"),
@@ -34,6 +38,9 @@ _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "status": ("status",),
 })  # fmt: skip
 FIELDS = tuple(_NAMES)
+_DAYS = frozenset(
+    {"date", "day", "release_date", "released_on", "earnings_date", "report_date"}
+)  # beside a clock
 _FIGURES = frozenset({"actual", "forecast", "previous"})
 
 
@@ -83,7 +90,7 @@ def find_columns(names: Sequence[str], source: CalendarSource, where: str) -> Ca
     }
     if fields.get("time") == fields.get("clock"):  # one column, an instant
         fields.pop("clock", None)
-    elif "clock" in fields and _plain(str(fields.get("time", ""))) not in ("date", "day", "release_date"):
+    elif "clock" in fields and _plain(str(fields.get("time", ""))) not in _DAYS:
         del fields["clock"]
     if "country" in fields:
         fields.pop("symbol", None)  # there it names the figure, not a company

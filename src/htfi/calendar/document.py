@@ -93,7 +93,10 @@ def _read_source(table: Mapping[str, Any], where: str, folder: Path) -> Calendar
         open_zone(table.get("zone", ""))
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error}") from error
-    stated = dict(table, only=tuple(table.get("only", ())), columns=MappingProxyType(columns))
+    only = tuple(currency.upper() for currency in table.get("only", ()))
+    stated = dict(
+        table, only=only, currency=table.get("currency", "").upper(), columns=MappingProxyType(columns)
+    )
     stated["path"] = str(folder / table["path"])
     return CalendarSource(**stated)
 

@@ -1,5 +1,6 @@
 """Reads a figure as calendars write it: '225K', '0.3%', '4-1/4', '-598K', '1.2B', '<0.25%'."""
 
+import html
 import math
 import re
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ _SIZES = {
     "k": 1e3, "th": 1e3, "m": 1e6, "mn": 1e6, "mln": 1e6, "mio": 1e6, "b": 1e9, "bn": 1e9, "bln": 1e9,
     "t": 1e12, "tn": 1e12, "trn": 1e12,
 }  # fmt: skip
-_NONE = frozenset({"", "-", "--", "—", "–", ".", "n/a", "na", "none", "null", "nan", "tba", "tbd"})
+_NONE = frozenset({"", "-", "--", "—", "–", ".", "n/a", "na", "#n/a", "none", "null", "nan", "tba", "tbd"})
 _REVISED = re.compile(
     r"\s*(?:\(?R[+-]?\)?|,)$", re.IGNORECASE
 )  # as vendors mark what is revised: '1.2% (R+)'
@@ -50,7 +51,11 @@ def read_figure(cell: Any) -> WrittenFigure | None:
         if isinstance(cell, int) and abs(cell) > MAX_FIGURE:
             raise InvalidInput(f"a figure is larger than {MAX_FIGURE:g}")
         return _bounded(float(cell), "", str(cell)) if math.isfinite(cell) else None
-    text = "".join(char if char.isprintable() else " " for char in str(cell)).partition("|")[0].strip()
+    text = (
+        "".join(char if char.isprintable() else " " for char in html.unescape(str(cell)))
+        .partition("|")[0]
+        .strip()
+    )
     if text.lower() in _NONE or _VOTES.fullmatch(text):
         return None
     text = _REVISED.sub("", text)

@@ -9,8 +9,21 @@ from htfi.domain.errors import InvalidInput, MissingZone
 from htfi.domain.time import NS_PER_S, parse_timestamp, to_ns
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap]m)?", re.IGNORECASE)
-_NO_CLOCK = re.compile(r"(?:all[- ]?day|tentative|day \d+|tbd|tba|-+|)", re.IGNORECASE)
-_DAY = re.compile(r"\d{4}[-/.]\d\d[-/.]\d\d")
+# A day without an hour, and the halves of a day that calendars of results state ('AMC', 'time-pre-market').
+_NO_CLOCK = re.compile(
+    r"(?:all[- ]?day|tentative|day \d+|tbd|tba|n/?a|tns|-+|(?:time[- ])?not[- ]supplied|amc|bmo|"
+    r"(?:time[- ])?(?:after[- ](?:market|hours|close|market[- ]close)|"
+    r"(?:pre|before)[- ](?:market|open|market[- ]open))|)",
+    re.IGNORECASE,
+)
+# The year first, whatever stands between: '2023/11/03', '2023.11.03 8:30', '2023-11-03 08:30 PM'.
+_YEAR_FIRST = re.compile(
+    r"(?P<year>\d{4})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})(?P<clock>\b.*)"
+)
+_UTC = re.compile(r"(?<=[\d\sMm])\s*(?:UTC|GMT)$", re.IGNORECASE)
+_TWO_WAYS = re.compile(
+    r"(?P<first>\d{1,2})(?P<sign>[-/])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4})(?P<clock>.*)"
+)
 # Days that can be read in one way: with points the day is first, and a month with a name is the month.
 _DAY_FIRST = re.compile(r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})(?P<clock>\b.*)")
 _NAMED_MONTH = re.compile(
@@ -92,8 +105,6 @@ def _moment(value: Any, time_format: str) -> tuple[datetime | int, bool]:
                 f"'{_shown(text)}' does not have the form time_format = \"{time_format}\""
             ) from None
         return found, "%H" in time_format or "%I" in time_format
-    if _DAY.fullmatch(text):
-        text = f"{text[:4]}-{text[5:7]}-{text[8:]}"
     written, text = text, _in_iso_order(text)
     if re.fullmatch(r"\d{9,19}", text):
         return _since_1970(int(text)), True
@@ -102,27 +113,44 @@ def _moment(value: Any, time_format: str) -> tuple[datetime | int, bool]:
         if found.tzinfo is not None:
             return parse_timestamp(text), True
     except (ValueError, OverflowError):
-        raise InvalidInput(
-            f"'{_shown(written)}' is not a time such as 2026-01-28 14:00; of another form state time_format, such as "
-            '"%m/%d/%Y %H:%M"'
-        ) from None
+        raise InvalidInput(f"'{_shown(written)}' {_no_time(written)}") from None
     return found, ":" in text or "T" in text
 
 
-def _in_iso_order(text: str) -> str:
-    """'3.11.2023 8:30' and 'Nov 3, 2023 8:30 am' as '2023-11-03 08:30:00'; any other text as it is."""
-    found = _DAY_FIRST.fullmatch(text) or _NAMED_MONTH.fullmatch(text)
+def _no_time(text: str) -> str:
+    """Why a text is no time, and what to do."""
+    found = _TWO_WAYS.fullmatch(text)
     if found is None:
-        return text
+        return (
+            "is not a time such as 2026-01-28 14:00; of another form state time_format, such as "
+            '"%m/%d/%Y %H:%M"'
+        )
+    clock = _CLOCK.fullmatch(found["clock"].strip())
+    rest = "" if clock is None else f" {'%I' if clock[4] else '%H'}:%M{':%S' if clock[3] else ''}"
+    if clock is not None and clock[4]:
+        rest += " %p" if " " in found["clock"].strip() else "%p"
+    month_first, day_first = (
+        f'"{found["sign"].join(parts)}{rest}"' for parts in (("%m", "%d", "%Y"), ("%d", "%m", "%Y"))
+    )
+    return f"states month and day in an order that is not known: state time_format = {month_first} or {day_first}"
+
+
+def _in_iso_order(text: str) -> str:
+    """'3.11.2023 8:30' and 'Nov 3, 2023 8:30 am GMT' as '2023-11-03 08:30:00(Z)'; any other text as it is."""
+    text, is_utc = _UTC.subn("", text)
+    zone = "Z" if is_utc else ""
+    found = _YEAR_FIRST.fullmatch(text) or _DAY_FIRST.fullmatch(text) or _NAMED_MONTH.fullmatch(text)
+    if found is None:
+        return text + zone
     part = {name: value for name, value in found.groupdict().items() if value is not None}
     day, month = part.get("day", part.get("number", "")), part.get("month", part.get("name", ""))
     if not month.isdigit():
         if month[:3].lower() not in _MONTHS:
-            return text
+            return text + zone
         month = str(_MONTHS.index(month[:3].lower()) + 1)
     clock = part["clock"].strip(" ,T")
     at = _clock(clock) if _CLOCK.fullmatch(clock) else None
-    rest = (f" {at.isoformat()}" if at else f" {clock}") if clock else ""
+    rest = (f" {at.isoformat()}" if at else f" {clock}") + zone if clock else ""
     return f"{part['year']}-{int(month):02}-{int(day):02}{rest}"
 
 

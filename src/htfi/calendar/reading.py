@@ -5,6 +5,7 @@ last stands, and where they state since when they were known, each holds until t
 later one is its revision.
 """
 
+import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,9 +26,10 @@ MAX_NAME_CHARS = 200
 _CODE = re.compile(r"[A-Z]{3}")
 _CANCELLED = frozenset({"cancelled", "canceled", "postponed", "withdrawn", "deleted"})
 _IMPACTS: Mapping[str, Literal["low", "medium", "high"]] = {
-    "low": "low", "1": "low", "*": "low", "yellow": "low",
-    "medium": "medium", "med": "medium", "moderate": "medium", "2": "medium", "**": "medium", "orange": "medium",
-    "high": "high", "3": "high", "***": "high", "red": "high",
+    "low": "low", "1": "low", "*": "low", "★": "low", "yellow": "low",
+    "medium": "medium", "med": "medium", "moderate": "medium", "2": "medium", "**": "medium", "★★": "medium",
+    "orange": "medium",
+    "high": "high", "3": "high", "***": "high", "★★★": "high", "red": "high",
 }  # fmt: skip
 
 Row = Mapping[str, Any]
@@ -127,7 +129,7 @@ def _read_line(
         raise InvalidInput("the row has no name of an event")
     kind = kind or event_kind(name, currency, symbol, time_ns, _text(columns.cell(row, "country")))
     figures = _figures(row, columns, place, faults)
-    known_ns = _instant(columns.cell(row, "known"), zone)
+    known_ns = _instant(columns.cell(row, "known"), zone, source.time_format)
     event = ScheduledEvent(
         time_ns=time_ns,
         kind=kind,
@@ -137,7 +139,7 @@ def _read_line(
         impact=_IMPACTS.get(_text(columns.cell(row, "impact")).lower(), ""),
         is_exact=is_exact,
         known_ns=known_ns,
-        actual_known_ns=_instant(columns.cell(row, "actual_known"), zone),
+        actual_known_ns=_instant(columns.cell(row, "actual_known"), zone, source.time_format),
         actual=figures["actual"],
         forecast=figures["forecast"],
         previous=figures["previous"],
@@ -192,8 +194,16 @@ def _currency(row: Row, columns: CalendarColumns, source: CalendarSource) -> str
     return (currency_of_country(country) if country else "") or source.currency
 
 
-def _instant(value: Any, zone: ZoneInfo | None) -> int:
-    return event_time(value, None, zone)[0] if value is not None and value != "" else 0
+def _instant(value: Any, zone: ZoneInfo | None, time_format: str) -> int:
+    """UTC nanoseconds of a time beside the event's own, in its form or in any that is read without one; 0 of none."""
+    if value is None or value == "":
+        return 0
+    try:
+        return event_time(value, None, zone)[0]
+    except MissingZone:
+        raise
+    except InvalidInput:
+        return event_time(value, None, zone, time_format)[0]
 
 
 def _is_true(value: Any) -> bool:
@@ -203,7 +213,9 @@ def _is_true(value: Any) -> bool:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    text = value if isinstance(value, str) else str(value)
+    text = html.unescape(
+        value if isinstance(value, str) else str(value)
+    )  # vendors' pages leave '&amp;' and '&nbsp;'
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 

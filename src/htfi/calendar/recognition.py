@@ -15,7 +15,8 @@ _BRACKETS = re.compile(r"[(\[][^)\]]*[)\]]")
 _PERIODS = re.compile(r"\b(?:\d?[mqy]/\d?[mqy]|yoy|mom|qoq|ytd y/y|3m/3m|annuali[sz]ed)\b")
 _ESTIMATES = re.compile(
     r"\b(?:prelim|preliminary|flash|final|revised|advance reading|first estimate|second estimate|third estimate|s a|"
-    r"n s a|w d a|sa|nsa|wda|national|nominal|real|quarterly|hsbc|caixin|markit|rbc|anz|nab|westpac|nbs|cb|ilo)\b"
+    r"n s a|w d a|sa|nsa|wda|national|nominal|real|quarterly|hsbc|caixin|markit|hcob|s and p global|"
+    r"jibun bank|judo bank|rbc|anz|nab|westpac|nbs|cb|ilo)\b"
 )
 _MONTHS = re.compile(
     r"[(\[]\s*(?:\d{0,2}\s*)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|q[1-4]|[1-4]q|20\d\d)[^)\]]*[)\]]"

@@ -31,6 +31,7 @@ USUAL_TIMES = MappingProxyType({
     "ca_employment": ("08:30", "America/Toronto"),
 })  # fmt: skip
 _MIN_SEEN = 6
+_MIN_UNANIMOUS = 3  # releases that say enough where all say the same: a file of one week
 _MOST = 0.6  # of the releases that must agree
 _STEP_S = 900
 _MAX_SHIFT_S = 14 * 3600
@@ -59,7 +60,7 @@ def check_zone(events: Iterable[ScheduledEvent]) -> ZoneFinding:
         (summer if local.dst() else winter).append(shift)
     both = [*summer, *winter]
     at_usual = sum(shift == 0 for shift in both)
-    if len(both) < _MIN_SEEN:
+    if len(both) < (_MIN_UNANIMOUS if len(set(both)) == 1 else _MIN_SEEN):
         return ZoneFinding(len(both), at_usual, "")
     of_summer, of_winter = _common(summer), _common(winter)
     if of_summer is not None and of_winter is not None and of_summer != of_winter:

@@ -24,6 +24,14 @@ def to_local_ns(utc_ns: Instants) -> Instants:
     return utc_ns + offsets[np.searchsorted(changes, utc_ns, "right")]
 
 
+def closing_ns(ends_ns: Instants) -> Instants:
+    """What New York's wall clock shows, since its own 1970-01-01 0:00, just before instants [...] in UTC.
+
+    Its date is the day that a bar of a day or longer belongs to: one that carries a date alone ends at that day's end.
+    """
+    return to_local_ns(ends_ns - 1)
+
+
 def to_utc_ns(local_ns: Instants) -> Instants:
     """The instants at which New York's wall clock shows this; of an hour that it shows twice the earlier."""
     changes, offsets = _offsets_about(local_ns)

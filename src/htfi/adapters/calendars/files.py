@@ -1,5 +1,6 @@
 """The rows of a calendar's file, each with its place; Parquet, CSV, JSON, JSON lines or iCalendar."""
 
+import codecs
 import csv
 import io
 import json
@@ -47,10 +48,14 @@ def read_table(path: Path, data: bytes, stated_format: str = "") -> CalendarTabl
 
 
 def _decoded(data: bytes, path: Path) -> str:
+    is_wide = data.startswith(
+        (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    )  # as spreadsheets and terminals save
+    encoding, shown = ("utf-16", "UTF-16") if is_wide else ("utf-8-sig", "UTF-8")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"calendar {path}: not UTF-8 at byte {error.start}: save it as UTF-8") from error
+        raise InvalidInput(f"calendar {path}: not {shown} at byte {error.start}: save it as UTF-8") from error
 
 
 def _parquet_rows(path: Path) -> CalendarTable:
@@ -84,19 +89,24 @@ def _csv_rows(text: str, path: Path) -> CalendarTable:
         names = [_printable(name) for name in next(reader, list[str]())]
         if not any(names):
             raise InvalidInput(f"calendar {path}: empty: its first line names the columns")
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+        named = [name for name in names if name]  # a column without a name is passed over
+        if len(set(named)) < len(named):
+            twice = next(name for name in named if named.count(name) > 1)
             raise InvalidInput(f"calendar {path}: two columns are named '{twice}': rename one")
         rows: list[tuple[str, Mapping[str, Any]]] = []
         for cells in reader:
             if not any(cell.strip() for cell in cells):
                 continue
-            if len(cells) != len(names):
+            if any(cell.strip() for cell in cells[len(names) :]):
                 raise InvalidInput(
                     f"calendar {path}, line {reader.line_num}: {len(cells)} cells where the first line names "
                     f"{len(names)}: put a cell that holds '{separator}' in quotes"
                 )
-            rows.append((f"line {reader.line_num}", dict(zip(names, cells, strict=True))))
+            filled = [
+                *cells,
+                *[""] * (len(names) - len(cells)),
+            ]  # programs drop what is empty at a line's end
+            rows.append((f"line {reader.line_num}", dict(zip(names, filled[: len(names)], strict=True))))
     except csv.Error as error:
         raise InvalidInput(f"calendar {path}, line {reader.line_num}: not valid CSV: {error}") from error
     return CalendarTable(names, rows)

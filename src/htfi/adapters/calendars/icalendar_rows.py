@@ -37,9 +37,9 @@ def icalendar_rows(data: bytes, path: str) -> CalendarTable:
         }
         for place, event in enumerate(components, 1):
             where = f"event {place}"
-            if "DTSTART" not in event:
-                raise InvalidInput(f"calendar {path}, {where}: it has no DTSTART")
-            if "RECURRENCE-ID" not in event:
+            if "DTSTART" not in event:  # the reading refuses the row, and reads the rest
+                rows.append((where, _row(event, None, str(event.get("UID", "")))))
+            elif "RECURRENCE-ID" not in event:
                 rows += _occurrences(event, where, path, overridden)
             else:
                 key = f"{event.get('UID', '')}/{_instant(event['RECURRENCE-ID'].dt)}"
@@ -90,7 +90,7 @@ def _listed(value: Any) -> list[Any]:
     return [one for each in values for one in each.dts]
 
 
-def _row(event: Any, start: date, uid: str) -> dict[str, Any]:
+def _row(event: Any, start: date | None, uid: str) -> dict[str, Any]:
     own = {name: str(event.get(f"X-{name.upper()}", event.get(name.upper(), ""))) for name in _OWN}
     return {
         "uid": uid,

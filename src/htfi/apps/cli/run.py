@@ -180,7 +180,6 @@ def served_settings(
 
 
 EXIT_INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
-FAULTS_PRINTED = 8  # splits that prices were not adjusted for and renamed series; more are counted
 STOP_S = 120.0  # from the signal: the item in hand, a reading in depth included, and saving the state
 OUTPUTS_S = 1_800.0  # for the table and the page of a long run
 CLOSING_S = 10.0  # for streams and threads to end
@@ -268,6 +267,7 @@ def execute_run(
             with reader_may_leave(folder):
                 run.run_to_end(look)
             view.update(model.snapshot(collect_counters(run, edge)))
+        from htfi.apps.cli.price_notices import print_price_notices
         from htfi.apps.cli.summary import print_summary  # after the run, which it would only delay
 
         ending.extend(OUTPUTS_S)
@@ -275,7 +275,7 @@ def execute_run(
         ending.extend(CLOSING_S)
         nodes = collect_counters(run, edge) if edge is not None else None
         print_summary(console, run, written, time.perf_counter() - started_s, nodes)
-        print_price_faults(run)
+        print_price_notices(run.loop.components.forecaster)
         with reader_may_leave(folder):
             hand_out_lines(run, folder)
     if run.loop.stopped:
@@ -284,15 +284,6 @@ def execute_run(
     refused = run.rejected_sources()
     if refused and not run.loop.recorder.num_decided:
         raise InvalidInput(refused[0])
-
-
-def print_price_faults(run: "OpenRun") -> None:
-    """Name prices that are not adjusted for a split, and series that seem renamed."""
-    faults = run.loop.components.forecaster.price_faults
-    for line in faults[:FAULTS_PRINTED]:
-        click.echo(f"htfi: {line}", err=True)
-    if len(faults) > FAULTS_PRINTED:
-        click.echo(f"htfi: and {len(faults) - FAULTS_PRINTED:,} more faults of prices", err=True)
 
 
 def show_metrics(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.new_york import closing_ns
 from htfi.domain.time import NS_PER_DAY, parse_duration
 from htfi.forecasting.evaluation.coverage_tables import (
     WEEKDAYS,
@@ -181,12 +182,13 @@ def _dimensions(scores: WalkScores, data: Path | None) -> list[Dimension]:
 
 
 def _calendar(scores: WalkScores) -> list[Dimension]:
-    """By the start of an intraday bar, by the end of a longer one: a session's own day."""
+    """By the start of an intraday bar, by the day in New York that a longer one ends: a session's own day."""
     starts, ends = next_bars_ns(scores.prices)
     intraday = _is_intraday(scores.prices)
     at = (starts if intraday else ends)[scores.first :]
     made = scores.prices.ends_ns[scores.first :, None]
-    return calendar_dimensions(np.where(at > 0, at, made), intraday=intraday)
+    known = np.where(at > 0, at, made)
+    return calendar_dimensions(known if intraday else closing_ns(known), intraday=intraday)
 
 
 def _event_dimension(scores: WalkScores, data: Path | None) -> list[Dimension]:

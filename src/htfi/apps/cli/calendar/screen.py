@@ -14,6 +14,7 @@ from htfi.domain.time import NS_PER_S, format_ns
 from htfi.wiring.calendar_reading import CheckedCalendar, OpenedCalendar
 
 _NUM_KINDS, _NUM_NAMES, _NUM_FAULTS = 12, 4, 2  # that fit a screen
+_NUM_DAYS = 5
 
 
 def show(file: str, opened: OpenedCalendar, checked: CheckedCalendar, *, show_all: bool) -> None:
@@ -63,7 +64,9 @@ def as_json(file: str, opened: OpenedCalendar, checked: CheckedCalendar) -> dict
         {"currency": currency, "name": name, "first": format_ns(one), "second": format_ns(other)}
         for currency, name, one, other in made["twice"]
     ]
-    made["holidays_open"] = dict(made["holidays_open"])
+    made["holidays_open"] = {
+        currency: [_day(time_ns) for time_ns in days] for currency, days in made["holidays_open"]
+    }
     files = [
         {
             "path": one.path,
@@ -105,9 +108,9 @@ def _facts(opened: OpenedCalendar, check: CalendarCheck) -> dict[str, str]:
         "by rule": counted(check.num_by_rule, "event") if check.num_by_rule else "",
         "times": _times(check),
         "rows": _rows(opened.readings),
-        "days off": ", ".join(
-            f"on {num} days called closed the exchange of {currency} trades"
-            for currency, num in check.holidays_open
+        "days off": "; ".join(
+            f"the exchange of {currency} trades on {_days(days)}, called closed: take out what is none"
+            for currency, days in check.holidays_open
         ),
     }
     return {name: value for name, value in facts.items() if value}
@@ -217,6 +220,12 @@ def _show_rules(rules: Sequence[RuleHits]) -> None:
     columns = ("kind", "days in the calendar", "by rule", "on its day", "within 5 min")
     print_line("rules against the calendar's own times:")
     print_table(columns, rows)
+
+
+def _days(days: Sequence[int]) -> str:
+    rest = len(days) - _NUM_DAYS
+    shown = ", ".join(_day(time_ns) for time_ns in days[:_NUM_DAYS])
+    return f"{shown} and {counted(rest, 'day')} more" if rest > 0 else shown
 
 
 def _day(time_ns: int) -> str:

@@ -1,6 +1,7 @@
 """Coverage, CRPS and the left tail of a run's forecasts by cell, summed as outcomes come, and the page's section.
 
-Cells are those of the time at which a forecast was made (UTC), its market regime, the width of its band among those
+Cells are those of the time at which a forecast was made (UTC; of bars of a day or longer the day that closed in New
+York, and no hour), its market regime, the width of its band among those
 before it in its own series and, one bar ahead, the event that this bar held by the run's calendar. Memory is bounded:
 sums by cell and stretch of the run.
 """
@@ -8,6 +9,7 @@ sums by cell and stretch of the run.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import escape
 
 import numpy as np
@@ -15,7 +17,9 @@ from numpy.typing import NDArray
 
 from htfi.apps.cli.report.event_bars import EVENT_CELLS
 from htfi.domain.decision import Regime
-from htfi.domain.time import NS_PER_DAY, NS_PER_S
+from htfi.domain.errors import InvalidInput
+from htfi.domain.new_york import closing_ns
+from htfi.domain.time import NS_PER_DAY, NS_PER_S, parse_duration
 from htfi.forecasting.evaluation.cells import block_length
 from htfi.forecasting.evaluation.coverage_tables import (
     RULE,
@@ -103,9 +107,11 @@ class CoverageCells:
             np.ones(len(y)), held, below05, below01, after05, after05 * below05, after01, after01 * below01,
             batch.crps[:, 0], batch.crps[:, batch.baseline], tails[:, 0], tails[:, 1],
         )  # fmt: skip
-        day = batch.made_ns // NS_PER_DAY
-        weekday, hour = (day + _THURSDAY) % 7, batch.made_ns // _NS_PER_HOUR % 24
-        year = batch.made_ns.astype("datetime64[ns]").astype("datetime64[Y]").astype(np.int64) + 1970
+        is_day = np.array([_has_days(series) for series in batch.series], np.bool_)
+        at_ns = np.where(is_day, closing_ns(batch.made_ns), batch.made_ns)
+        weekday = (at_ns // NS_PER_DAY + _THURSDAY) % 7
+        hour = np.where(is_day, -1, at_ns // _NS_PER_HOUR % 24)
+        year = at_ns.astype("datetime64[ns]").astype("datetime64[Y]").astype(np.int64) + 1970
         self.first_year = self.first_year or int(year.min())
         self.last_year = max(self.last_year, int(year.max()))
         begin = 0
@@ -126,7 +132,7 @@ class CoverageCells:
             for total, each in zip(self.sums, values, strict=True):
                 np.add.at(total.reshape(-1), at, np.asarray(each, np.float64)[known])
             begin += len(labels)
-        shortest = batch.horizon == 0
+        shortest = (batch.horizon == 0) & ~is_day
         np.add.at(self.by_hour[0], (weekday[shortest], hour[shortest]), 1.0)
         np.add.at(self.by_hour[1], (weekday[shortest], hour[shortest]), held[shortest].astype(np.float64))
 
@@ -195,6 +201,15 @@ class MaturedBatch:
     levels: Array
     horizons: tuple[int, ...]
     baseline: int
+
+
+@lru_cache(maxsize=4096)
+def _has_days(series: str) -> bool:
+    """Whether the bars of a series ('SYMBOL/interval') are of a day or longer."""
+    try:
+        return parse_duration(series.rpartition("/")[2]) >= NS_PER_DAY
+    except InvalidInput:  # of volume or of dollars
+        return False
 
 
 def cells_html(cells: CoverageCells, horizons: Sequence[int], baseline: str) -> str:
