@@ -15,6 +15,7 @@ from htfi_eval.eval.fusion_priors import (
     capture,
     learn_kind,
     shipped_weights,
+    streams_of_shares,
     table_text,
 )
 from htfi_eval.eval.prices import load_prices
@@ -59,6 +60,15 @@ def test_the_shipped_part_leaves_every_expert_a_share() -> None:
     weights = shipped_weights(np.array([1.0, 0.0, 0.0, 0.0]))
     assert sum(weights) == pytest.approx(1.0, abs=0.002)
     assert min(weights) == pytest.approx(EVEN_SHARE / 4)
+
+
+def test_shares_are_learnt_from_in_streams_of_several_and_all_together() -> None:
+    symbols = [f"S{n:02d}" for n in range(42)]
+    streams = streams_of_shares(symbols)
+    assert [len(one) for one in streams] == [5] * 4 + [14] * 3 + [42]
+    assert set().union(*streams[4:7]) == set(streams[7]) == set(symbols)
+    for alike in (streams[:4], streams[4:7]):
+        assert len(set().union(*alike)) == sum(len(one) for one in alike)
 
 
 def test_the_text_reads_back_with_every_kind_expert_and_horizon() -> None:
