@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "3d200a070ffc16a91f26f8f6053c85009b04f506bd1e7d24bb48675e64f06f9b"
+SAMPLE_ROOT = "487345cfe912c7fb27d433bb33fa51bfb89d8ce64b96017253cb03ccdddbec08"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"

@@ -15,6 +15,7 @@ from htfi_eval.eval.fusion_priors import (
     capture,
     learn_kind,
     shipped_weights,
+    streams_of_shares,
     table_text,
 )
 from htfi_eval.eval.prices import load_prices
@@ -61,6 +62,16 @@ def test_the_shipped_part_leaves_every_expert_a_share() -> None:
     assert min(weights) == pytest.approx(EVEN_SHARE / 4)
 
 
+def test_streams_of_several_shares_hold_all_of_them_and_none_twice_in_one_size() -> None:
+    symbols = [f"S{n:02d}" for n in range(42)]
+    mixed, several = streams_of_shares(symbols)
+    assert [len(one) for one in mixed] == [1, 1, 1, 3, 9, 20]
+    assert [len(one) for one in several] == [5] * 4 + [14] * 3 + [42]
+    assert set().union(*several[4:7]) == set(several[7]) == set(symbols)
+    for alike in (several[:4], several[4:7]):
+        assert len(set().union(*alike)) == sum(len(one) for one in alike)
+
+
 def test_the_text_reads_back_with_every_kind_expert_and_horizon() -> None:
     weights = {kind: {name: [0.2, 0.3, 0.4] for name in EXPERTS_BY_KIND[k]} for k, kind in enumerate(KINDS)}
     table = tomllib.loads(table_text((1, 5, 22), weights))
@@ -80,3 +91,7 @@ def test_forecasts_are_captured_with_what_came_and_learnt_from() -> None:
     learnt = learn_kind(0, iter([prices]))
     assert sorted(learnt) == sorted(EXPERTS_BY_KIND[0])
     np.testing.assert_allclose(np.sum(list(learnt.values()), axis=0), 1.0, atol=0.004)
+    early = prices.cut(None, None, "2007-12-31")
+    other = learn_kind(0, [prices], [early])
+    for j, source in enumerate((learnt, learn_kind(0, [early]), learnt)):
+        assert [other[name][j] for name in other] == [source[name][j] for name in other]

@@ -2,13 +2,14 @@
 
 `python -m htfi_eval.eval.fusion_priors OUT.toml` walks streams of training data and finds for each kind and horizon
 the fixed mix with the least mean CRPS, a tenth of it even. Training data: US equities, every eighth symbol from the
-second that was listed throughout (streams of 1, 1, 1, 3, 9 and 20), 2006 to 2017; currencies by the day, 2012 to 2015
-(streams of 1, 1, 1, 3 and 6); the VIX to 2005 and natural gas (Henry Hub) to 2010; currencies by the hour, 2014
-(streams of 1, 1, 3 and 10). No other share, no ETF, not the sample (2006 to 2009) and no later year is read.
+second that was listed throughout, 2006 to 2017 (streams of 1, 1, 1, 3, 9 and 20; at 5 bars four of 5, three of 14 and
+one of all 42); currencies by the day, 2012 to 2015 (streams of 1, 1, 1, 3 and 6); the VIX to 2005 and natural gas
+(Henry Hub) to 2010; currencies by the hour, 2014 (streams of 1, 1, 3 and 10). No other share, no ETF, not the sample
+(2006 to 2009) and no later year is read.
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.time import NS_PER_S
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.kinds import EXPERTS_BY_KIND, KINDS
+from htfi.forecasting.kinds import EQUITY, EXPERTS_BY_KIND, KINDS
 from htfi.forecasting.scores import crps, integration_weights
 from htfi_eval.eval.price_grid import FIELDS, Prices, on_grid
 from htfi_eval.eval.prices import STAGED, load_prices, read_rows
@@ -27,6 +28,7 @@ from htfi_eval.eval.walk import Walk, measure_outcomes
 Array = NDArray[np.float64]
 
 EVEN_SHARE = 0.1  # of the weights: no expert starts from nothing
+SEVERAL_BARS = 5  # the horizon at which shares are learnt from in streams of several
 _WARM_INSTANTS = 250  # of a stream, before its forecasts count
 _MAX_FORECASTS = 5_000  # of a stream and horizon, evenly taken
 _STEPS, _RATE = 120, 6.0  # of exponentiated gradients
@@ -111,13 +113,18 @@ def shipped_weights(mix: Array) -> list[float]:
     return np.round((1.0 - EVEN_SHARE) * mix + EVEN_SHARE / len(mix), 3).tolist()
 
 
-def learn_kind(kind: int, streams: Iterator[Prices]) -> dict[str, list[float]]:
-    """Weights by expert, at each of the default horizons."""
+def learn_kind(
+    kind: int, streams: Iterable[Prices], of_several: Iterable[Prices] = ()
+) -> dict[str, list[float]]:
+    """Weights by expert, at each of the default horizons; at SEVERAL_BARS from streams `of_several`, where given."""
     config = ForecastConfig(experts=tuple(sorted(EXPERTS_BY_KIND[kind])))
     captured = [capture(prices, config) for prices in streams]
+    several = [capture(prices, config) for prices in of_several] or captured
     by_horizon = [
-        shipped_weights(best_mix([of_stream[j] for of_stream in captured], config.levels))
-        for j in range(len(config.horizons))
+        shipped_weights(
+            best_mix([one[j] for one in (several if bars == SEVERAL_BARS else captured)], config.levels)
+        )
+        for j, bars in enumerate(config.horizons)
     ]
     return {name: [weights[k] for weights in by_horizon] for k, name in enumerate(config.experts)}
 
@@ -131,13 +138,29 @@ def table_text(horizons: Sequence[int], weights: Mapping[str, Mapping[str, Seque
     return "\n".join(lines) + "\n"
 
 
-def _shares(data: Path) -> Iterator[Prices]:
+def streams_of_shares(symbols: Sequence[str]) -> tuple[list[Sequence[str]], list[Sequence[str]]]:
+    """Streams of 1 to 20; and of several alone: four of 5, three of 15 or fewer, one of all.
+
+    Which expert is best 5 bars ahead on one share in some years says little about other years
+    (docs/decisions/d05-fusion.md).
+    """
+    mixed = [
+        symbols[3:4],
+        symbols[20:21],
+        symbols[30:31],
+        symbols[10:31:10],
+        symbols[::4][:9],
+        symbols[1::2][:20],
+    ]
+    fives, thirds = [symbols[k::8][:5] for k in range(4)], [symbols[k::3][:15] for k in range(3)]
+    return mixed, [*fives, *thirds, symbols]
+
+
+def _shares(data: Path) -> tuple[list[Prices], list[Prices]]:
     prices = load_prices("us_equities", data)
     listed = np.isfinite(prices.close[:, _FIRST_PLACE::_EVERY]).mean(axis=0) > _LISTED
-    symbols = np.array(prices.symbols[_FIRST_PLACE::_EVERY])[listed].tolist()
-    for chosen in (symbols[3:4], symbols[20:21], symbols[30:31], symbols[10:31:10], symbols[::4][:9]):
-        yield prices.cut(chosen)
-    yield prices.cut(symbols[1::2][:20])
+    mixed, of_several = streams_of_shares(np.array(prices.symbols[_FIRST_PLACE::_EVERY])[listed].tolist())
+    return [prices.cut(chosen) for chosen in mixed], [prices.cut(chosen) for chosen in of_several]
 
 
 def _currencies(data: Path) -> Iterator[Prices]:
@@ -171,8 +194,9 @@ def _hours(data: Path) -> Iterator[Prices]:
 
 def main(out: Path, data: Path = STAGED) -> None:
     weights: dict[str, dict[str, list[float]]] = {}
-    for kind, streams in enumerate((_shares(data), _currencies(data), _wild(data), _hours(data))):
-        weights[KINDS[kind]] = learn_kind(kind, streams)
+    mixed, of_several = _shares(data)
+    for kind, streams in enumerate((mixed, _currencies(data), _wild(data), _hours(data))):
+        weights[KINDS[kind]] = learn_kind(kind, streams, of_several if kind == EQUITY else ())
         click.echo(f"{KINDS[kind]}: {weights[KINDS[kind]]}")
     out.write_text(table_text(ForecastConfig().horizons, weights), encoding="utf-8")
 
