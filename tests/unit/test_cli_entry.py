@@ -44,6 +44,20 @@ def test_each_command_teaches_by_example(command: str) -> None:
     assert "Example" in done.stdout
 
 
+def test_ctrl_c_before_a_command_minds_it_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_path: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("htfi.apps.cli.main.import_module", interrupted)
+    monkeypatch.setattr(sys, "argv", ["htfi", "report", "folder"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capfd.readouterr().err.strip() == "htfi: stopped by Ctrl-C; run the same command again"
+
+
 def test_every_bar_clock_that_the_help_of_run_names_is_one() -> None:
     told = " ".join(run("run", "--help").stdout.split())
     named = re.search(r"Bars built from ticks: (.*?)\.", told)

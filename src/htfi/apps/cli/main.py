@@ -17,6 +17,7 @@ from htfi.domain.errors import HtfiError, MissingExtra
 # New objects after which Python looks for cycles. At its usual 700 a start looks 200 times and finds none; one with
 # models makes over 100,000, which it would look at for 20 ms.
 _COLLECTION_THRESHOLD = 250_000
+EXIT_INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
 # Packages of the distributions that a run does not need, and the extra that installs each.
 OPTIONAL_PACKAGES = {"htfi_eval": "eval", "htfi_train": "train"}
 
@@ -44,6 +45,14 @@ class LazyGroup(click.Group):
             if error.name != package or package not in OPTIONAL_PACKAGES:
                 raise
             return _not_installed(cmd_name, _path_of(ctx, cmd_name), OPTIONAL_PACKAGES[package])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; Ctrl-C that it does not handle itself is one line, and the status that a shell gives it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("\nhtfi: stopped by Ctrl-C; run the same command again", err=True)
+            ctx.exit(EXIT_INTERRUPTED)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx

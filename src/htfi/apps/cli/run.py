@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from htfi import sample
+from htfi.apps.cli.main import EXIT_INTERRUPTED
 from htfi.apps.cli.signals import graceful_shutdown, stop_by_signal
 from htfi.apps.options import (
     bar_option,
@@ -179,7 +180,6 @@ def served_settings(
     return served
 
 
-EXIT_INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
 STOP_S = 120.0  # from the signal: the item in hand, a reading in depth included, and saving the state
 OUTPUTS_S = 1_800.0  # for the table and the page of a long run
 CLOSING_S = 10.0  # for streams and threads to end
