@@ -417,7 +417,8 @@ def _placed(
             if has_expected and names:
                 begins, has_actual = True, False
             has_expected = True
-        placed.append(PlacedFigure(replace(figure, role=role), begins, cue.rank, cue.direction))
+        made = figure if figure.role is role else replace(figure, role=role)
+        placed.append(PlacedFigure(made, begins, cue.rank, cue.direction))
     return _with_actual(placed)
 
 
