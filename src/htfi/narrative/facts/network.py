@@ -97,11 +97,16 @@ class FactHeads:
             tones += other_tones
             tones /= 2.0
         roles, effects = of_each_token
-        event, tone, axis, modality, tense = ([row[slice(*at)] for row in of_text] for at in _PLACES.values())
         places = pairwise(accumulate(map(len, states), initial=0))
+        of_roles, of_effects = zip(
+            *((roles[first:last], effects[first:last]) for first, last in places), strict=True
+        )
+        event, tone, axis, modality, tense = (
+            [row[start:end] for row in of_text] for start, end in _PLACES.values()
+        )
         return [
-            FactScores(*of_one, roles[first:last], effects[first:last])
-            for *of_one, (first, last) in zip(event, tone, axis, modality, tense, spans, places, strict=True)
+            FactScores(*one)
+            for one in zip(event, tone, axis, modality, tense, spans, of_roles, of_effects, strict=True)
         ]
 
     @cached_property
