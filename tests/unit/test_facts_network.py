@@ -11,7 +11,8 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import softmax
 from htfi.narrative.encoding.linking import EntityLinker
-from htfi.narrative.facts.extraction import FactScores, extract_facts
+from htfi.narrative.facts.axis_words import axis_side
+from htfi.narrative.facts.extraction import FactScores, extract_facts, judge_event
 from htfi.narrative.facts.network import LABELS, TOKEN_LABELS, WEIGHTS_FILE, FactHeads
 from htfi.narrative.facts.record import KINDS, ROLES, EventKind, Modality, PartyRole, Tense
 from htfi.wiring.facts import open_fact_reader
@@ -170,3 +171,34 @@ def test_a_changed_file_of_the_shipped_network_is_refused(
     graph.write_bytes(bytes(whole))
     with pytest.raises(IntegrityError, match="was changed"):
         open_fact_reader(EncodingConfig()).read(["Nike raises full-year forecast"])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_tone_is_the_mean_with_that_of_another_head(seed: int) -> None:
+    made, rng = heads(seed), np.random.default_rng(seed)
+    states = [rng.normal(size=(num, WIDTH)).astype(np.float32) for num in (3, 9, 4)]
+    spans = [np.zeros((len(one), 2), np.int64) for one in states]
+    others = softmax(rng.normal(size=(3, 3)))
+    alone, joined = made.read_each(states, spans), made.read_each(states, spans, others)
+    assert len(alone) == len(joined) == 3
+    for one, both, other in zip(alone, joined, others, strict=True):
+        np.testing.assert_array_equal(both.tone, (one.tone + other) / 2.0)
+        for name in FactScores._fields:
+            if name != "tone":
+                np.testing.assert_array_equal(getattr(both, name), getattr(one, name))
+
+
+@pytest.mark.parametrize(
+    ("text", "side"), [("Acme profit soars", 1), ("Acme profit plunges", -1), ("Acme", 0)]
+)
+def test_a_side_that_words_tell_has_the_bits_that_arrays_give(text: str, side: int) -> None:
+    rng = np.random.default_rng(5)
+    assert axis_side(EventKind.EARNINGS, text) == side
+    every = softmax(rng.normal(scale=3.0, size=(200, 3)))
+    assert len(every) == 200
+    for shares in every:
+        scores = scores_of(text, EventKind.EARNINGS, {})._replace(tone=shares)
+        told = shares * np.where(np.arange(3) == 1 - side, 0.85, (1.0 - 0.85) / 2.0)
+        up, neutral, down = (told / told.sum() if side else shares).tolist()
+        found = judge_event(text, scores)
+        assert (found.tone, found.neutral) == (round(up - down, 3), round(neutral, 3))

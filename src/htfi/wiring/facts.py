@@ -45,11 +45,7 @@ class ShippedFactNetwork:
         points, states = embeddings
         moods = sentiment.probabilities(points, states, [cue_ids(text) for text in texts])
         moods = moods[:, [sentiment.labels.index(label) for label in _SENTIMENT_LABELS]]
-        found = heads.read_each(states, [self._encoder.spans(text) for text in texts])
-        return [
-            scores._replace(tone=(scores.tone + mood) / 2.0)
-            for scores, mood in zip(found, moods, strict=True)
-        ]
+        return heads.read_each(states, [self._encoder.spans(text) for text in texts], moods)
 
     @cached_property
     def _heads(self) -> FactHeads:

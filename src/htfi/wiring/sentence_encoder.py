@@ -177,10 +177,13 @@ class SentenceEncoder:
     def spans(self, text: str) -> NDArray[np.int64]:
         """Where the tokens of `tokens` stand in the text, in characters, [T, 2]; [CLS] and [SEP] at (0, 0)."""
         _, inner = self._encoded(text[: _CHARS_PER_TOKEN * self._max_tokens])
-        return np.array([(0, 0), *inner[: self._max_tokens - 2], (0, 0)], np.int64)
+        inner = inner[: self._max_tokens - 2]
+        spans = np.zeros((len(inner) + 2, 2), np.int64)
+        spans[1:-1] = inner
+        return spans
 
     @cached_property
-    def _encoded(self) -> Callable[[str], tuple[list[int], list[tuple[int, int]]]]:
+    def _encoded(self) -> Callable[[str], tuple[list[int], NDArray[np.int64]]]:
         """Ids and spans of a text; those of the last texts are kept, as spans are asked for after ids."""
         return lru_cache(maxsize=_MAX_KEPT)(self._tokenizer.encode_with_spans)
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from htfi.domain.errors import InvalidInput
@@ -80,14 +82,16 @@ class HuggingFaceTokenizer:
             self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False), text
         )
 
-    def encode_with_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """The ids, and where each stands in the text, in characters; (0, 0) where that is not known."""
+    def encode_with_spans(self, text: str) -> tuple[list[int], NDArray[np.int64]]:
+        """The ids, and where each stands in the text, in characters, [T, 2]; (0, 0) where that is not known."""
         if self._pieces is not None and (found := self._pieces.encode(text)) is not None:
-            return found
+            ids, spans = found
+            return ids, np.frombuffer(spans, np.int64).reshape(len(ids), 2)
         encoding = self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False)
         ids = self._checked(encoding, text)
         is_whole = self._controls.isdisjoint(encoding.ids)
-        return ids, encoding.offsets if is_whole else [(0, 0)] * len(ids)
+        offsets = encoding.offsets if is_whole else [(0, 0)] * len(ids)
+        return ids, np.array(offsets, np.int64).reshape(len(ids), 2)
 
     def decode(self, ids: Sequence[int]) -> str:
         plain = [index for index in ids if index not in self._special_ids and 0 <= index < self._size]

@@ -5,13 +5,14 @@ A text that it cannot divide (other characters, brackets, which may spell a cont
 that tokenizer.
 """
 
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_ASCII(object text)
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
+    bytes PyBytes_FromStringAndSize(const char *content, Py_ssize_t size)
 
 cdef enum:
     MAX_CHARS = 8192
@@ -70,12 +71,15 @@ cdef class WordPieces:
         free(self.ids)
 
     def encode(self, str text):
-        """The ids of a text's pieces and where they stand in it; None for a text that is left to another tokenizer."""
+        """The ids of a text's pieces, and where they start and end in it, as the bytes of int64 [T, 2]; None for a text
+        that is left to another tokenizer.
+        """
         cdef Py_ssize_t length = 0, i, end, start
         cdef const char *given
         cdef char lowered[MAX_CHARS]
         cdef unsigned char c
-        cdef list ids = [], spans = []
+        cdef int64_t spans[2 * MAX_CHARS]
+        cdef list ids = []
         if not PyUnicode_IS_ASCII(text):
             return None
         given = PyUnicode_AsUTF8AndSize(text, &length)
@@ -98,10 +102,11 @@ cdef class WordPieces:
                     i += 1
             if i - start > MAX_WORD_CHARS or not self.divide(lowered, start, i, ids, spans):
                 return None
-        return ids, spans
+        return ids, PyBytes_FromStringAndSize(<char *>spans, 2 * len(ids) * sizeof(int64_t))
 
-    cdef bint divide(self, const char *text, Py_ssize_t start, Py_ssize_t end, list ids, list spans) except -1:
+    cdef bint divide(self, const char *text, Py_ssize_t start, Py_ssize_t end, list ids, int64_t *spans) except -1:
         """Add the pieces of a word, each the longest that there is; false where it is unknown."""
+        cdef Py_ssize_t at = 2 * len(ids)
         cdef Py_ssize_t last
         cdef int32_t number
         cdef int kind = FIRST
@@ -115,7 +120,8 @@ cdef class WordPieces:
             else:
                 return False
             ids.append(number)
-            spans.append((start, last))
+            spans[at], spans[at + 1] = start, last
+            at += 2
             start, kind = last, CONTINUED
         return True
 

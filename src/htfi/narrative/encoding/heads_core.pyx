@@ -9,7 +9,7 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memcpy, memset
 
 from htfi.narrative.encoding.cues_core cimport weigh_text
-from htfi.narrative.encoding.products_core cimport pool_states
+from htfi.narrative.encoding.products_core cimport pool_states, subtract_largest_of, sum_of
 
 import numpy
 
@@ -268,7 +268,7 @@ cdef class StateHeads:
         powers, out = all_powers, found
         for of_text in states:
             weigh_tokens(&of_text[0, 0], of_text.shape[0], &self.attention[0], &powers[at])
-            lower_to_zero(&powers[at], of_text.shape[0])
+            subtract_largest_of(&powers[at], of_text.shape[0])
             at += of_text.shape[0]
         EXP(all_powers, all_powers)
         at = 0
@@ -338,16 +338,6 @@ cdef void pool(const float *seen, long num, long num_seen, float *out) noexcept 
         mean[at] /= <float> num
 
 
-cdef void lower_to_zero(float *numbers, long num) noexcept nogil:
-    cdef long at
-    cdef float largest = numbers[0]
-    for at in range(1, num):
-        if numbers[at] > largest:
-            largest = numbers[at]
-    for at in range(num):
-        numbers[at] -= largest
-
-
 cdef int subtract_largest(double *logits, list num_labels) except -1:
     """Of each head."""
     cdef long num
@@ -355,16 +345,6 @@ cdef int subtract_largest(double *logits, list num_labels) except -1:
         subtract_largest_of(logits, num)
         logits += num
     return 0
-
-
-cdef void subtract_largest_of(double *logits, long num) noexcept nogil:
-    cdef long at
-    cdef double largest = logits[0]
-    for at in range(1, num):
-        if logits[at] > largest:
-            largest = logits[at]
-    for at in range(num):
-        logits[at] -= largest
 
 
 cdef int share_each(double *powers, list num_labels) except -1:
@@ -378,26 +358,6 @@ cdef int share_each(double *powers, list num_labels) except -1:
 
 cdef void share(double *powers, long num) noexcept nogil:
     cdef long at
-    cdef double whole = sum_of_double(powers, num)
+    cdef double whole = sum_of(powers, num)
     for at in range(num):
         powers[at] /= whole
-
-
-cdef double sum_of_double(const double *numbers, long num) noexcept nogil:
-    """As numpy adds up to 128 numbers."""
-    cdef double parts[8]
-    cdef double total = 0.0
-    cdef long at, part
-    if num < 8:
-        for at in range(num):
-            total += numbers[at]
-        return total
-    for part in range(8):
-        parts[part] = numbers[part]
-    for at in range(8, num - num % 8, 8):
-        for part in range(8):
-            parts[part] += numbers[at + part]
-    total = ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]))
-    for at in range(num - num % 8, num):
-        total += numbers[at]
-    return total

@@ -42,17 +42,11 @@ def multiply(list states, const float[:, ::1] weights, float[:, ::1] out, int le
 def weigh(list states, const float[::1] vector, float[::1] out):
     """The products of states n × [T, 384] with a vector [384], less the largest of their text, into `out` [sum of T]."""
     cdef const float[:, ::1] of_text
-    cdef long at = 0, token
-    cdef float largest
+    cdef long at = 0
     for of_text in states:
         check_states(of_text, at, out.shape[0])
         weigh_tokens(&of_text[0, 0], of_text.shape[0], &vector[0], &out[at])
-        largest = out[at]
-        for token in range(at, at + of_text.shape[0]):
-            if out[token] > largest:
-                largest = out[token]
-        for token in range(at, at + of_text.shape[0]):
-            out[token] -= largest
+        subtract_largest_of(&out[at], of_text.shape[0])
         at += of_text.shape[0]
 
 
@@ -98,10 +92,20 @@ cdef void pool_states(const float *states, long num, float *powers, float *out) 
     mix_tokens(states, num, powers, out + WIDTH)
 
 
-cdef float sum_of(const float *numbers, long num) noexcept nogil:
+cdef void subtract_largest_of(Number *numbers, long num) noexcept nogil:
+    cdef long at
+    cdef Number largest = numbers[0]
+    for at in range(1, num):
+        if numbers[at] > largest:
+            largest = numbers[at]
+    for at in range(num):
+        numbers[at] -= largest
+
+
+cdef Number sum_of(Number *numbers, long num) noexcept nogil:
     """As numpy adds up to 128 numbers."""
-    cdef float parts[8]
-    cdef float total = 0.0
+    cdef Number parts[8]
+    cdef Number total = 0.0
     cdef long at, part
     if num < 8:
         for at in range(num):

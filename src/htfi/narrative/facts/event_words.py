@@ -6,6 +6,7 @@ not have others; the likeliest kind that a text allows counts. Set phrases tell 
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
@@ -52,9 +53,20 @@ _PLACES = tuple(_places())
 
 def forbidden_kinds(text: str) -> frozenset[EventKind]:
     """The kinds of event that a text cannot report, by its words."""
-    found = {
-        place for place in _PATTERNS.candidates(text) if _PATTERNS.patterns[place].search(text) is not None
-    }
+    return _forbidden_by(
+        frozenset(
+            [
+                place
+                for place in _PATTERNS.candidates(text)
+                if _PATTERNS.patterns[place].search(text) is not None
+            ]
+        )
+    )
+
+
+@lru_cache(maxsize=1_024)  # texts hold the same few patterns again and again
+def _forbidden_by(found: frozenset[int]) -> frozenset[EventKind]:
+    """The kinds that a text cannot report in which these patterns were found, by their places."""
     return frozenset(
         kind
         for kinds, needed, forbidden in _PLACES

@@ -215,14 +215,18 @@ def may_be_bought(text: str, sure: float) -> bool:
 
 
 _SIDE_RIGHT = 0.85  # of lines in which words tell a side, the share that have it; the others share the rest
+_SIDE_WRONG = (1.0 - _SIDE_RIGHT) / 2.0
 
 
 def _given_side(shares: Shares, side: int) -> tuple[float, float]:
     """P(up) − P(down) and P(neither) of shares [up, neutral, down], given the side that words tell; 0 for none."""
-    if side:
-        shares = shares * np.where(np.arange(3) == 1 - side, _SIDE_RIGHT, (1.0 - _SIDE_RIGHT) / 2.0)
-        shares = shares / shares.sum()
     up, neutral, down = shares.tolist()
+    if side:
+        up *= _SIDE_RIGHT if side > 0 else _SIDE_WRONG
+        neutral *= _SIDE_WRONG
+        down *= _SIDE_RIGHT if side < 0 else _SIDE_WRONG
+        whole = up + neutral + down
+        up, neutral, down = up / whole, neutral / whole, down / whole
     return _rounded(up - down), _rounded(neutral)
 
 

@@ -3,7 +3,7 @@
 News agencies write the same comparison in many notations: 'Payrolls 273K vs 175K expected', 'CPI +0.3% (est. 0.2%;
 prev 0.4%)', 'EPS 1.40 / 1.35 / 1.22 (actual / consensus / year ago)'. The text between two figures is cut where a
 comparison word or a mark of punctuation stands; the words before the cut belong to the figure before, the others to
-the figure behind (`figures.toml`). Where these decide nothing it has no role.
+the figure behind (`figures.toml`), and say what it is (`figure_cues.py`). Where these decide nothing it has no role.
 """
 
 import re
@@ -13,10 +13,24 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from htfi.narrative.facts.expectations import Comparison, find_comparisons
+from htfi.narrative.facts.figure_cues import (
+    CUES,
+    FILLER,
+    MAX_REACH,
+    PRIOR_SUFFIX,
+    RANK_COMPANY,
+    RANK_INHERITED,
+    RANK_NAMED,
+    REMARK,
+    SUFFIX,
+    VERSUS,
+    FigureCue,
+    find_cue,
+)
 from htfi.narrative.facts.figure_scan import MAX_FIGURES, Figure, FigureRole, FigureUnit, scan_figures
 from htfi.narrative.facts.measures import Mention, find_mentions
 from htfi.narrative.facts.tables import table_roles
-from htfi.narrative.patterns import FilteredPattern, Patterns, deferred
+from htfi.narrative.patterns import Patterns, deferred
 
 __all__ = [
     "MAX_FIGURES",
@@ -29,8 +43,6 @@ __all__ = [
 ]
 _MAX_BEFORE = 150  # characters before a figure that may give its role
 _MAX_AFTER = 90
-_MAX_REACH = 45  # from a figure to the word behind it that gives its role
-_RANK_BEST, _RANK_NAMED, _RANK_COMPANY, _RANK_WHISPER, _RANK_INHERITED = 3, 2, 1, 0, -1
 
 
 class FigureContext(NamedTuple):
@@ -51,65 +63,19 @@ class PlacedFigure:
 
     figure: Figure
     begins: bool = False
-    rank: int = _RANK_NAMED
-    direction: int | None = None
-
-
-class _Cue(NamedTuple):
-    role: FigureRole
-    rank: int = _RANK_NAMED
-    is_weak: bool = False  # another word may overrule it
-    is_versus: bool = False  # nothing but 'against': what it is compared with is not said
-    is_outlook: bool = False  # 'sees', 'guides': of a company, reported or compared with
+    rank: int = RANK_NAMED
     direction: int | None = None
 
 
 _DATA = Patterns("htfi.narrative.facts", "figures.toml", "roles")
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return deferred(pattern, re.IGNORECASE)
-
-
-_EXPECTED = _DATA.text("expected_words")
-_SOURCES = _DATA.text("sources")
-_CUES = FilteredPattern(
-    rf"(?<![\w-])(?:(?P<prior>{_DATA.text('prior_words')})|(?P<whisper>{_DATA.text('whispers')})|"
-    rf"(?P<company>{_DATA.text('company')})|(?P<expected>{_EXPECTED})|(?P<source>{_SOURCES})|"
-    rf"(?P<actual>{_DATA.text('actual_words')}))(?!\w)",
-    re.IGNORECASE,
-)
-_BEST = _DATA.compiled("best_ranked", re.IGNORECASE)
-_OUTLOOK = _DATA.filtered("outlook", re.IGNORECASE)
-_MONTH_ONLY = _compiled(
-    rf"[\s(\[,/|]*(?:in\s+)?{_DATA.text('month')}(?:['’]s)?\s*(?:rev(?:ised)?\.?)?\s*[:=]?\s*\S?"
-)
-_IN_MONTH = _compiled(rf"\s*[(,]?\s*(?:in|for|im|en|em|in\s+the|i)\s+(?:the\s+)?{_DATA.text('month')}")
-_YEAR_ON_YEAR = _DATA.compiled("year_on_year", re.IGNORECASE)
-_VERSUS = _DATA.filtered("versus", re.IGNORECASE)
-_SINCE = _DATA.filtered("since", re.IGNORECASE)
-_VERB_BEFORE = _DATA.filtered("verb_before", re.IGNORECASE)
-_BEAT_BEFORE = _DATA.filtered("beat_before", re.IGNORECASE)
-_CHANGED_BY = _DATA.filtered("changed_by", re.IGNORECASE)
-_CHANGED_TO = _DATA.compiled("changed_to", re.IGNORECASE)
-_DIFFERENCE_BEFORE = _DATA.filtered("difference_before", re.IGNORECASE)
-_DIFFERENCE_AFTER = _DATA.compiled("difference_after", re.IGNORECASE)
-_REMARK = _DATA.compiled("remark", re.IGNORECASE)
-_FILLER = _DATA.compiled("filler", re.IGNORECASE)
-_SUFFIX = _compiled(_DATA.text("suffix"))
-_PRIOR_SUFFIX = _compiled(_DATA.text("prior_suffix"))
 _HARD_BREAK = _DATA.compiled("hard_break")
-_SOFT_BREAKS = tuple(_compiled(_DATA.text(name)) for name in ("closing", "opening", "dash", "comma"))
-_IS_MEASURED = _compiled(  # 'inflation expectations' are what is measured
-    r"(?:inflation|price|orders?|economic|business|export|output|zew|ifo)\s+(?:expectations?|exp\.?|forecasts?)$"
+_SOFT_BREAKS = tuple(
+    deferred(_DATA.text(name), re.IGNORECASE) for name in ("closing", "opening", "dash", "comma")
 )
-_EARLY_READING = _compiled(r"flash|advance|first|initial|preliminary|revised|rev\b")
-_JOINS = _compiled(r"\s*(?:on|and|with)\s")
+_JOINS = deferred(r"\s*(?:on|and|with)\s", re.IGNORECASE)
 _LABEL = re.compile(r"\s*[(\[][^()\[\]\d]{1,20}[)\]]\s*[:=]?\s*")
 _ENDS_IN_LABEL = re.compile(r"[(\[][^()\[\]\d]{1,20}[)\]]\s*[:=]?\s*$")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
-_NEGATIVE = _compiled(r"\bnegative\b")
-_BELOW_WORDS = _compiled(r"\b(?:miss|light|short|shy|lag|trail|undershot|undershoot|below|under|negative)")
 
 
 def find_figures(text: str) -> list[Figure]:
@@ -128,12 +94,12 @@ def figures_in_context(text: str) -> FigureContext:
     masked = _masked(reach, comparisons, figures)
     by_table = table_roles(reach, figures)
     sides = _sides(masked, figures)
-    cues: list[_Cue] = []
+    cues: list[FigureCue] = []
     for index, figure in enumerate(figures):
         if index in by_table:
-            cues.append(_Cue(by_table[index]))
+            cues.append(FigureCue(by_table[index]))
         else:
-            cues.append(_cue(figure, *sides[index], index > 0))
+            cues.append(find_cue(figure, *sides[index], index > 0))
     cues = _with_versus(cues, bool(comparisons))
     return FigureContext(
         _placed(figures, cues, [before for before, _ in sides], mentions, by_table), comparisons, mentions
@@ -146,7 +112,7 @@ def _masked(text: str, comparisons: Sequence[Comparison], figures: Sequence[Figu
     parts, at = list[str](), 0
     for one in comparisons:
         follows = next((start for start in starts if start >= one.end), None)
-        is_before_figure = follows is not None and _FILLER.fullmatch(text, one.end, follows)
+        is_before_figure = follows is not None and FILLER.fullmatch(text, one.end, follows)
         if any(one.start < figure.end and figure.start < one.end for figure in figures) or (
             is_before_figure and one.names_expectation
         ):
@@ -170,7 +136,7 @@ def _sides(text: str, figures: Sequence[Figure]) -> list[tuple[str, str]]:
         if _LABEL.fullmatch(gap) and _ENDS_IN_LABEL.search(first):
             own, others = "", gap
         else:
-            own, others = _split(gap, _VERSUS.search(before[-1]) is not None)
+            own, others = _split(gap, VERSUS.search(before[-1]) is not None)
         after.append(own)
         before.append(others)
     last = text[figures[-1].end : figures[-1].end + _MAX_AFTER]
@@ -191,14 +157,14 @@ def _split(gap: str, follows_versus: bool) -> tuple[str, str]:
     """The words between two figures: those of the first, and those of the second."""
     if len(gap) > _MAX_BEFORE + _MAX_AFTER:
         return _before_first_break(gap[:_MAX_AFTER]), _after_last_break(gap[-_MAX_BEFORE:])
-    remark = _REMARK.match(gap)
+    remark = REMARK.match(gap)
     if remark is not None and remark.end() < len(gap):
         return gap[: remark.end()], gap[remark.end() :]
     hard = _HARD_BREAK.search(gap)
     if hard is not None:
         rest = gap[hard.end() :]
         return gap[: hard.start()], rest if "|" in hard[0] else _after_last_break(rest)
-    versus = _VERSUS.search(gap)
+    versus = VERSUS.search(gap)
     if versus is not None:
         return gap[: versus.start()], gap[versus.start() :]
     for order, pattern in enumerate(_SOFT_BREAKS):
@@ -206,13 +172,13 @@ def _split(gap: str, follows_versus: bool) -> tuple[str, str]:
         if cut is not None:
             at = cut.end() if order == 0 else cut.start()
             return gap[:at], gap[at:]
-    cue = _CUES.match(gap.lstrip(" ")) or _SUFFIX.match(gap)
-    if cue is not None and (follows_versus or _SUFFIX.match(gap)):
-        at = len(gap) - len(gap.lstrip(" ")) + cue.end() if not _SUFFIX.match(gap) else cue.end()
+    cue = CUES.match(gap.lstrip(" ")) or SUFFIX.match(gap)
+    if cue is not None and (follows_versus or SUFFIX.match(gap)):
+        at = len(gap) - len(gap.lstrip(" ")) + cue.end() if not SUFFIX.match(gap) else cue.end()
         return gap[:at], gap[at:]
-    if (cue := _PRIOR_SUFFIX.match(gap)) is not None:
+    if (cue := PRIOR_SUFFIX.match(gap)) is not None:
         return gap[: cue.end()], gap[cue.end() :]
-    cues = list(_CUES.finditer(gap))
+    cues = list(CUES.finditer(gap))
     if len(cues) == 2 and not gap[: cues[0].start()].strip():  # '0.3 actual est 0.2'
         return gap[: cues[0].end()], gap[cues[0].end() :]
     return "", gap
@@ -228,159 +194,26 @@ def _is_postfix(text: str, figures: Sequence[Figure]) -> bool:
     if not 2 <= len(figures) <= 4:
         return False
     gaps = [text[left.end : right.start] for left, right in pairwise(figures)]
-    gaps.append(text[figures[-1].end : figures[-1].end + _MAX_REACH])
+    gaps.append(text[figures[-1].end : figures[-1].end + MAX_REACH])
     return all(
-        (cue := _CUES.match(gap.strip(" "))) is not None and cue.end() == len(gap.strip(" .)"))
+        (cue := CUES.match(gap.strip(" "))) is not None and cue.end() == len(gap.strip(" .)"))
         for gap in gaps[:-1]
-    ) and ((cue := _CUES.match(gaps[-1].lstrip(" "))) is not None and cue["source"] is None)
+    ) and ((cue := CUES.match(gaps[-1].lstrip(" "))) is not None and cue["source"] is None)
 
 
-def _cue(figure: Figure, before: str, after: str, is_preceded: bool) -> _Cue:
-    """What the words before and after a figure say of it."""
-    difference = _difference(figure, before, after, is_preceded)
-    if difference is not None:
-        return difference
-    if _SUFFIX.match(after):
-        return _Cue(FigureRole.EXPECTED)
-    left, right = _left_cue(before, is_preceded), _right_cue(figure, after, bool(_VERSUS.search(before)))
-    if left is not None and not left.is_weak:
-        return left
-    if right is not None:
-        return right
-    if left is not None:
-        return left
-    if _PRIOR_SUFFIX.match(after):
-        return _Cue(FigureRole.PRIOR)
-    return _Cue(FigureRole.NONE)
-
-
-def _difference(figure: Figure, before: str, after: str, is_preceded: bool) -> _Cue | None:
-    by = _DIFFERENCE_BEFORE.search(before)
-    if by is not None:
-        is_amount = re.search(r"\b(?:by|of|surprise)\b|[:=]", by[0], re.IGNORECASE) is not None
-        is_small = figure.unit in (FigureUnit.MONEY, FigureUnit.PERCENTAGE_POINTS) and figure.scale <= 0.01
-        if is_amount or (is_small and "word" in by.re.groupindex):
-            is_signed = re.search(r"surprise|variance|delta", by[0], re.IGNORECASE) and not _NEGATIVE.search(
-                by[0]
-            )
-            if figure.value < 0.0 or is_signed:
-                return _Cue(FigureRole.DIFFERENCE)
-            return _Cue(FigureRole.DIFFERENCE, direction=-1 if _BELOW_WORDS.search(by[0]) else 1)
-    if not is_preceded:
-        return None
-    behind = _DIFFERENCE_AFTER.match(after)
-    if behind is not None and not _VERSUS.search(before):
-        return _Cue(FigureRole.DIFFERENCE, direction=1 if behind["above"] else -1)
-    masked = re.match(r"\s?\)?\s?¶", after)
-    if masked is not None and not re.match(r"\s*,", after):
-        return _Cue(FigureRole.DIFFERENCE)
-    if _REMARK.match(after):
-        return _Cue(FigureRole.DIFFERENCE)
-    return None
-
-
-def _left_cue(before: str, is_preceded: bool) -> _Cue | None:
-    """What the words before a figure say of it: those nearest to it count."""
-    if _MONTH_ONLY.fullmatch(before) and before.strip() and is_preceded:
-        return _Cue(FigureRole.PRIOR, is_weak=True)
-    found: _Cue | None = None
-    for match in _CUES.finditer(before):
-        rest = before[match.end() :]
-        cue = _cue_of(match)
-        if cue is None or (match["source"] is not None and not _FILLER.fullmatch(rest)):
-            continue
-        if match["actual"] is not None and not _FILLER.fullmatch(rest):
-            continue
-        if (
-            match["prior"] is not None
-            and not _FILLER.fullmatch(rest)
-            and (not is_preceded or _EARLY_READING.match(match[0]))
-        ):
-            continue  # 'Revised GDP', 'Flash Estimate' name the release
-        if match["company"] is not None and not is_preceded:
-            cue = cue._replace(is_outlook=True)
-        found = cue
-    if found is not None:
-        if (
-            found.role is FigureRole.EXPECTED
-            and not is_preceded
-            and _OUTLOOK.search(before)
-            and not _CUES.search(_OUTLOOK.sub("", before))
-        ):
-            return found._replace(is_outlook=True)
-        return found
-    if _OUTLOOK.search(before):
-        return _Cue(FigureRole.EXPECTED, _RANK_COMPANY, is_weak=True, is_outlook=True)
-    if _SINCE.search(before):
-        return _Cue(FigureRole.PRIOR, is_weak=True)
-    if _BEAT_BEFORE.search(before):
-        return _Cue(FigureRole.EXPECTED, _RANK_COMPANY, is_weak=True)
-    if is_preceded and _VERSUS.search(before):
-        return _Cue(FigureRole.NONE, is_weak=True, is_versus=True)
-    if _VERB_BEFORE.search(before):
-        return _Cue(FigureRole.NONE, is_weak=True)
-    if _CHANGED_BY.search(before):
-        return _Cue(FigureRole.CHANGE, is_weak=True)
-    return None
-
-
-def _right_cue(figure: Figure, after: str, follows_versus: bool) -> _Cue | None:
-    """What the words after a figure say of it: the first, unless another report has begun before it."""
-    if _CHANGED_TO.fullmatch(after):
-        return _Cue(FigureRole.CHANGE)
-    for match in _CUES.finditer(after):
-        ahead = after[: match.start()]
-        if len(ahead) > _MAX_REACH or re.search(r"[¶;|\n]", ahead):
-            break
-        cue = _cue_of(match)
-        if cue is None:
-            continue
-        rest = after[match.end() :].strip()
-        if (
-            match["source"] is not None
-            and not (
-                len(ahead.strip(" (,[")) <= 1 and (not rest or not rest[0].isalnum() or _CUES.match(rest))
-            )
-            and not _CUES.match(rest)
-        ):
-            continue
-        if match["actual"] is not None and len(ahead.strip()) > 1:
-            continue
-        return cue
-    if follows_versus and figure.unit is not FigureUnit.PERCENT and _YEAR_ON_YEAR.match(after):
-        return _Cue(FigureRole.PRIOR)
-    if follows_versus and _IN_MONTH.match(after):
-        return _Cue(FigureRole.PRIOR)
-    return None
-
-
-def _cue_of(match: re.Match[str]) -> _Cue | None:
-    if match["prior"] is not None:
-        return _Cue(FigureRole.PRIOR)
-    if match["whisper"] is not None:
-        return _Cue(FigureRole.EXPECTED, _RANK_WHISPER)
-    if match["company"] is not None:
-        return _Cue(FigureRole.EXPECTED, _RANK_COMPANY)
-    if match["actual"] is not None:
-        return _Cue(FigureRole.ACTUAL)
-    if _IS_MEASURED.search(match.string[max(0, match.start() - 16) : match.end()]):
-        return None
-    return _Cue(FigureRole.EXPECTED, _RANK_BEST if _BEST.search(match[0]) else _RANK_NAMED)
-
-
-def _with_versus(cues: list[_Cue], has_comparison: bool) -> list[_Cue]:
+def _with_versus(cues: list[FigureCue], has_comparison: bool) -> list[FigureCue]:
     """A figure behind a bare 'vs' is expected where the text elsewhere compares with what was expected."""
     roles = {cue.role for cue in cues if not cue.is_versus}
     is_expected = has_comparison or (FigureRole.EXPECTED in roles and FigureRole.PRIOR not in roles)
     return [
-        cue._replace(role=FigureRole.EXPECTED, rank=_RANK_COMPANY) if cue.is_versus and is_expected else cue
+        cue._replace(role=FigureRole.EXPECTED, rank=RANK_COMPANY) if cue.is_versus and is_expected else cue
         for cue in cues
     ]
 
 
 def _placed(
     figures: Sequence[Figure],
-    cues: Sequence[_Cue],
+    cues: Sequence[FigureCue],
     before: Sequence[str],
     mentions: Sequence[Mention],
     by_table: dict[int, FigureRole],
@@ -396,7 +229,7 @@ def _placed(
             is_first = not has_actual or names or is_complete
             role = FigureRole.ACTUAL if is_first and _is_compared(cues[index + 1 :]) else role
         if role is FigureRole.NONE and leads and not has_actual and names and _JOINS.match(before[index]):
-            role, cue = FigureRole.EXPECTED, cue._replace(rank=_RANK_INHERITED)
+            role, cue = FigureRole.EXPECTED, cue._replace(rank=RANK_INHERITED)
         if role is FigureRole.NONE and not cue.is_weak:
             is_new = (
                 not has_actual
@@ -417,11 +250,12 @@ def _placed(
             if has_expected and names:
                 begins, has_actual = True, False
             has_expected = True
-        placed.append(PlacedFigure(replace(figure, role=role), begins, cue.rank, cue.direction))
+        made = figure if figure.role is role else replace(figure, role=role)
+        placed.append(PlacedFigure(made, begins, cue.rank, cue.direction))
     return _with_actual(placed)
 
 
-def _is_compared(cues: Sequence[_Cue]) -> bool:
+def _is_compared(cues: Sequence[FigureCue]) -> bool:
     """Whether the next figures hold an expectation of others, so that an outlook is what is reported."""
     return any(
         cue.role in (FigureRole.EXPECTED, FigureRole.DIFFERENCE) and not cue.is_outlook for cue in cues[:3]
@@ -443,7 +277,7 @@ def _with_actual(placed: list[PlacedFigure]) -> list[PlacedFigure]:
     named = [
         index
         for index, one in enumerate(placed)
-        if one.figure.role is FigureRole.EXPECTED and one.rank != _RANK_INHERITED
+        if one.figure.role is FigureRole.EXPECTED and one.rank != RANK_INHERITED
     ]
     if changes or len(named) > 1:
         index = (changes or named)[0]

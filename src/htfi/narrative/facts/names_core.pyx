@@ -136,8 +136,13 @@ cdef Py_ssize_t read_words(
 ) except -1:
     """The words that lie over no span that is taken, and over some token, into `words`; their number."""
     cdef Py_ssize_t at = 0, start, end, num = 0, token, num_tokens = roles.shape[0], last = roles.shape[1] - 1
+    cdef Py_ssize_t first = 0  # tokens before it end before the word
     cdef double largest, share
-    cdef bint is_free, is_inside
+    cdef bint is_free, is_inside, is_rising = True
+    while num_tokens and tokens[num_tokens - 1, 1] <= 0:  # a control token at the end stands nowhere
+        num_tokens -= 1
+    for token in range(1, num_tokens):
+        is_rising = is_rising and tokens[token, 0] >= tokens[token - 1, 0]
     while at < text.length:
         end = word_end(text, at)
         if end == at:
@@ -155,7 +160,11 @@ cdef Py_ssize_t read_words(
         if not is_free:
             continue
         largest, is_inside = 0.0, False
-        for token in range(num_tokens):
+        while first < num_tokens and tokens[first, 1] <= start:
+            first += 1
+        for token in range(first, num_tokens):
+            if is_rising and tokens[token, 0] >= end:
+                break
             if tokens[token, 0] < end and tokens[token, 1] > start:
                 share = 1.0 - roles[token, last]
                 if not is_inside or share > largest or share != share:

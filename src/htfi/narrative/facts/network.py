@@ -72,8 +72,14 @@ class FactHeads:
         """The scores of one text from its states [T, D] and the spans [T, 2] of its tokens."""
         return self.read_each([states], [spans])[0]
 
-    def read_each(self, states: Sequence[Floats], spans: Sequence[NDArray[np.int64]]) -> list[FactScores]:
-        """The scores of texts from their states n × [T, D] and the spans n × [T, 2] of their tokens.
+    def read_each(
+        self,
+        states: Sequence[Floats],
+        spans: Sequence[NDArray[np.int64]],
+        other_tones: NDArray[np.float64] | None = None,
+    ) -> list[FactScores]:
+        """The scores of texts from their states n × [T, D] and the spans n × [T, 2] of their tokens. Where
+        `other_tones` [n, 3] are given, the tone is the mean of them and of what the heads here say.
 
         Products are each text's own, as their bits depend on what is multiplied together; the rest is done at once.
         """
@@ -86,15 +92,21 @@ class FactHeads:
             of_each_token = [self._token_shares(name, states) for name in TOKEN_LABELS]
         else:
             of_text, of_each_token = found
-        of_token = dict(zip(TOKEN_LABELS, of_each_token, strict=True))
-        places = list(pairwise(accumulate(map(len, states), initial=0)))
+        if other_tones is not None:
+            tones = of_text[:, slice(*_PLACES["tone"])]
+            tones += other_tones
+            tones /= 2.0
+        roles, effects = of_each_token
+        places = pairwise(accumulate(map(len, states), initial=0))
+        of_roles, of_effects = zip(
+            *((roles[first:last], effects[first:last]) for first, last in places), strict=True
+        )
+        event, tone, axis, modality, tense = (
+            [row[start:end] for row in of_text] for start, end in _PLACES.values()
+        )
         return [
-            FactScores(
-                **{name: row[start:end] for name, (start, end) in _PLACES.items()},
-                spans=of_tokens,
-                **{name: shares[first:last] for name, shares in of_token.items()},
-            )
-            for row, of_tokens, (first, last) in zip(of_text, spans, places, strict=True)
+            FactScores(*one)
+            for one in zip(event, tone, axis, modality, tense, spans, of_roles, of_effects, strict=True)
         ]
 
     @cached_property

@@ -118,7 +118,12 @@ def _is_near(comparison: Comparison, groups: Sequence[Sequence[PlacedFigure]]) -
     )
 
 
+_COMPARED = (FigureRole.EXPECTED, FigureRole.DIFFERENCE)
+
+
 def _of_figures(text: str, group: Sequence[PlacedFigure], context: FigureContext) -> Surprise | None:
+    if not any(one.figure.role in _COMPARED for one in group):
+        return None  # of most figures in the news nothing was expected
     figures = [replace(one, figure=_signed(text, one.figure)) for one in group]
     actual = _first(figures, FigureRole.ACTUAL)
     expectations = [one for one in figures if one.figure.role is FigureRole.EXPECTED]

@@ -280,7 +280,8 @@ class FactTrainer:
                 f"{self._base.path}: the vocabulary has no [CLS] and [SEP]; name a BERT encoder"
             )
         inner, spans = self._tokenizer.encode_with_spans(text)
-        return [first, *inner[: MAX_TOKENS - 2], last], [(0, 0), *spans[: MAX_TOKENS - 2], (0, 0)]
+        of_words = [(start, end) for start, end in spans[: MAX_TOKENS - 2].tolist()]
+        return [first, *inner[: MAX_TOKENS - 2], last], [(0, 0), *of_words, (0, 0)]
 
     @staticmethod
     def _kind(line: FactLine) -> int:
