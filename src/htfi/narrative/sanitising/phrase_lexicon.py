@@ -160,6 +160,8 @@ def entries_of_word(word: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     found: list[tuple[str, str, tuple[str, ...]]] = []
     for form in _forms(word):
         found += exact.get(form, ())
+        if not _begins_with_any(form, _first_stems()):
+            continue
         for length in range(1, _HEAD + 1):
             for stem, language, kind, rest in by_head.get(form[:length], ()):
                 if form.startswith(stem) and len(stem[:_HEAD]) == length:
@@ -172,13 +174,31 @@ def _bits_of(word: str) -> int:
     """A bit for each language and kind of the entries whose longest word is this one."""
     exact, by_head = _kind_bits()
     bits = 0
-    for part in _TOKEN.findall(fold_text(word)):
+    is_folded = word.isascii() and word.isalpha() and word.islower()
+    for part in (word,) if is_folded else _TOKEN.findall(fold_text(word)):
         for form in _forms(part):
             bits |= exact.get(form, 0)
+            if not _begins_with_any(form, _longest_stems()):
+                continue
             for length in range(1, _HEAD + 1):
                 for stem, bit in by_head.get(form[:length], ()):
                     bits |= bit if form.startswith(stem) else 0
     return bits
+
+
+def _begins_with_any(word: str, stems: frozenset[str]) -> bool:
+    """Whether a word begins with one of these stems: a look at its beginnings, where stems are hundreds."""
+    return any([word[:length] in stems for length in range(1, len(word) + 1)])
+
+
+@cache
+def _first_stems() -> frozenset[str]:
+    return frozenset(stem for stems in _words()[1].values() for stem, *_ in stems)
+
+
+@cache
+def _longest_stems() -> frozenset[str]:
+    return frozenset(stem for stems in _kind_bits()[1].values() for stem, _ in stems)
 
 
 @lru_cache(maxsize=1 << 12)
