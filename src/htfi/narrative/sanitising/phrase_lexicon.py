@@ -160,8 +160,6 @@ def entries_of_word(word: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     found: list[tuple[str, str, tuple[str, ...]]] = []
     for form in _forms(word):
         found += exact.get(form, ())
-        if not _begins_with_any(form, _first_stems()):
-            continue
         for length in range(1, _HEAD + 1):
             for stem, language, kind, rest in by_head.get(form[:length], ()):
                 if form.startswith(stem) and len(stem[:_HEAD]) == length:
@@ -174,31 +172,38 @@ def _bits_of(word: str) -> int:
     """A bit for each language and kind of the entries whose longest word is this one."""
     exact, by_head = _kind_bits()
     bits = 0
-    is_folded = word.isascii() and word.isalpha() and word.islower()
-    for part in (word,) if is_folded else _TOKEN.findall(fold_text(word)):
+    for part in _TOKEN.findall(fold_text(word)):
         for form in _forms(part):
             bits |= exact.get(form, 0)
-            if not _begins_with_any(form, _longest_stems()):
-                continue
             for length in range(1, _HEAD + 1):
                 for stem, bit in by_head.get(form[:length], ()):
                     bits |= bit if form.startswith(stem) else 0
     return bits
 
 
-def _begins_with_any(word: str, stems: frozenset[str]) -> bool:
-    """Whether a word begins with one of these stems: a look at its beginnings, where stems are hundreds."""
-    return any([word[:length] in stems for length in range(1, len(word) + 1)])
+def may_be_marked(word: str) -> bool:
+    """Whether an entry may have a word, or begin with it; false for nearly all words of news, which are in small ASCII
+    letters.
+    """
+    if not (word.isascii() and word.isalpha() and word.islower()):
+        return True
+    exact, short, by_head = _marked_words()
+    return word in exact or word.startswith(short) or word.startswith(by_head.get(word[:_HEAD], ()))
 
 
 @cache
-def _first_stems() -> frozenset[str]:
-    return frozenset(stem for stems in _words()[1].values() for stem, *_ in stems)
-
-
-@cache
-def _longest_stems() -> frozenset[str]:
-    return frozenset(stem for stems in _kind_bits()[1].values() for stem, _ in stems)
+def _marked_words() -> tuple[frozenset[str], tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """All words of entries in ASCII that count, and stems of any ending: short ones, and others by their first
+    letters.
+    """
+    (first, first_stems), (longest, longest_stems) = _words(), _kind_bits()
+    stems = {stem for found in (*first_stems.values(), *longest_stems.values()) for stem, *_ in found}
+    by_head: dict[str, list[str]] = {}
+    for stem in stems:
+        by_head.setdefault(stem[:_HEAD], []).append(stem)
+    short = tuple(stem for stem in stems if len(stem) < _HEAD)
+    exact = frozenset(word for word in (*first, *longest) if word.isascii())
+    return exact, short, {head: tuple(found) for head, found in by_head.items()}
 
 
 @lru_cache(maxsize=1 << 12)
