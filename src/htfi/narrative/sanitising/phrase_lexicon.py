@@ -188,13 +188,13 @@ def may_be_marked(word: str) -> bool:
     if not (word.isascii() and word.isalpha() and word.islower()):
         return True
     exact, short, by_head = _marked_words()
-    return word in exact or word.startswith(short) or word.startswith(by_head.get(word[:_HEAD], ()))
+    return word in exact or word.startswith(by_head.get(word[:_HEAD], short))
 
 
 @cache
 def _marked_words() -> tuple[frozenset[str], tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """All words of entries in ASCII that count, and stems of any ending: short ones, and others by their first
-    letters.
+    """All words of entries in ASCII that count, and stems of any ending: short ones, and by their first letters these
+    with longer ones.
     """
     (first, first_stems), (longest, longest_stems) = _words(), _kind_bits()
     stems = {stem for found in (*first_stems.values(), *longest_stems.values()) for stem, *_ in found}
@@ -203,7 +203,7 @@ def _marked_words() -> tuple[frozenset[str], tuple[str, ...], dict[str, tuple[st
         by_head.setdefault(stem[:_HEAD], []).append(stem)
     short = tuple(stem for stem in stems if len(stem) < _HEAD)
     exact = frozenset(word for word in (*first, *longest) if word.isascii())
-    return exact, short, {head: tuple(found) for head, found in by_head.items()}
+    return exact, short, {head: (*short, *found) for head, found in by_head.items()}
 
 
 @lru_cache(maxsize=1 << 12)
