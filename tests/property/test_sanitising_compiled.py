@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from htfi.narrative.sanitising import compiled, manipulation
 from htfi.narrative.sanitising.deobfuscation import deobfuscate
-from htfi.narrative.sanitising.duplicates import jaccard_estimates, minhash_signature
+from htfi.narrative.sanitising.duplicates import jaccard_estimates, lsh_bands, minhash_signature
 from htfi.narrative.sanitising.manipulation import find_manipulation
+from htfi.narrative.sanitising.phrase_lexicon import entries_of_word, kinds_of_word, may_be_marked
 from htfi.narrative.sanitising.text_features import text_features
 from htfi_train.simulation.attacks import disguises, injections, pumps
 from htfi_train.simulation.rng import Rng
@@ -135,9 +136,15 @@ def test_an_honest_text_needs_no_check() -> None:
     assert [manipulation.checks().possible(text, 0.9, 0.65) for text in HONEST[:2]] == [None, None]
 
 
-def likened(words: Sequence[Sequence[str]]) -> tuple[list[bytes], list[list[float]]]:
+def likened(
+    words: Sequence[Sequence[str]],
+) -> tuple[list[bytes], list[tuple[int, ...]], list[list[float]]]:
     signatures = [minhash_signature(list(one)) for one in words]
-    return signatures, [jaccard_estimates(one, [*signatures, b""]) for one in signatures]
+    return (
+        signatures,
+        list(map(lsh_bands, signatures)),
+        [jaccard_estimates(one, [*signatures, b""]) for one in signatures],
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -156,3 +163,30 @@ def test_any_text_has_the_same_features(headline: str, body: str) -> None:
     with pytest.MonkeyPatch().context() as missing:
         missing.setattr(compiled, "similarity", None)
         assert text_features(headline, body) == found
+
+
+MARKED = [
+    "ignore",
+    "instructions",
+    "guaranteed",
+    "sure",
+    "score",
+    "answer",
+    "rates",
+    "ratings",
+    "buying",
+    "promptly",
+    "insider",
+]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(max_codepoint=0x700), max_size=4), st.sampled_from(["", *MARKED]))
+def test_a_word_that_cannot_be_marked_is_in_no_entry(before: str, after: str) -> None:
+    word = (before + after).lower() or "a"
+    assert may_be_marked(word) or not (kinds_of_word(word) or entries_of_word(word))
+
+
+def test_words_of_news_cannot_be_marked_and_those_of_orders_can() -> None:
+    assert not any(map(may_be_marked, ("quarterly", "refinery", "tonnes", "wednesday")))
+    assert all(map(may_be_marked, ("instructions", "ignore", "guaranteed")))

@@ -11,6 +11,7 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import softmax
 from htfi.narrative.encoding.linking import EntityLinker
+from htfi.narrative.encoding.products import pooled_states, row_products
 from htfi.narrative.facts.axis_words import axis_side
 from htfi.narrative.facts.extraction import FactScores, extract_facts, judge_event
 from htfi.narrative.facts.network import LABELS, TOKEN_LABELS, WEIGHTS_FILE, FactHeads
@@ -55,11 +56,17 @@ def test_heads_of_the_text_read_together_give_the_bits_of_each_alone(seed: int) 
     made = heads(seed)
     states = np.random.default_rng(seed).normal(size=(3 + seed, WIDTH)).astype(np.float32)
     powers = np.exp(states @ made.attention - (states @ made.attention).max())
-    shares = powers / np.add.reduce(powers)
-    pooled = np.concatenate([np.add.reduce(states, axis=0) / np.float32(len(states)), shares @ states])
+    about = np.concatenate(
+        [np.add.reduce(states, axis=0) / np.float32(len(states)), powers / np.add.reduce(powers) @ states]
+    )
+    pooled = pooled_states([states], made.attention)
+    np.testing.assert_allclose(pooled[0], about, rtol=1e-4, atol=1e-6)  # numpy's order of sums is the processor's
     found = made.read(states, np.zeros((len(states), 2), np.int64))
     for name in LABELS:
-        logits = (pooled @ made.weights[name] + made.biases[name]).astype(np.float64)
+        alone = np.empty((1, made.weights[name].shape[1]), np.float32)
+        row_products(pooled, np.ascontiguousarray(made.weights[name]), alone)
+        logits = (alone[0] + made.biases[name]).astype(np.float64)
+        np.testing.assert_allclose(alone[0], about @ made.weights[name], rtol=1e-3, atol=1e-4)
         wanted = softmax(logits / made.temperatures.get(name, 1.0))
         np.testing.assert_array_equal(getattr(found, name), wanted)
 

@@ -98,3 +98,21 @@ def test_who_has_told_much_for_days_without_trouble_is_known():
         assert sources.belief("x", START + hour * HOUR).known is (hour >= 48)
     sources.record_held_back("x", 1.0, START + 60 * HOUR)
     assert not sources.belief("x", START + 60 * HOUR).known
+
+
+def test_a_belief_is_that_of_its_record_after_every_change():
+    sources = SourceReputation(2)
+    acts = [
+        lambda: sources.record_confirmed("x", 0.9, START),
+        lambda: sources.record_held_back("x", 1.0, START),
+        lambda: sources.record_admitted("x", START),
+        lambda: sources.record_price_move("x", 1.0, False, START + HOUR),
+        lambda: sources.record_passed("x", START + 9 * HOUR),
+    ]
+    for number, act in enumerate(acts):
+        now_ns = START + 2 * number * HOUR
+        sources.belief("x", now_ns)
+        act()
+        fresh = SourceReputation(2)
+        fresh.restore(sources.state())
+        assert sources.belief("x", now_ns) == fresh.belief("x", now_ns)

@@ -22,7 +22,7 @@ from htfi.narrative.question import Question
 from htfi.narrative.recent_news import NewsRecord
 from htfi.narrative.routing import max_passages
 from htfi.narrative.run_symbols import RunSymbols
-from htfi.narrative.sanitising.sanitiser import UndisguisedText
+from htfi.narrative.sanitising.item_text import UndisguisedText
 from htfi.narrative.symbol_readings import SymbolReadings
 from htfi.narrative.text import one_line
 

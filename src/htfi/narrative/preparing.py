@@ -15,7 +15,7 @@ from htfi.narrative.facts.bodies import num_passages_worth
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.facts.passages.facts import PassageFacts
 from htfi.narrative.facts.record import NewsFacts
-from htfi.narrative.sanitising.sanitiser import UndisguisedText
+from htfi.narrative.sanitising.item_text import UndisguisedText
 from htfi.narrative.symbol_readings import SymbolReadings
 from htfi.narrative.unread_bodies import concerns_series
 

@@ -130,6 +130,8 @@ class BurstDetector:
         repeated: list[BurstItem] = []
         compared = [one for _, one in list(shelf.items)[-_MAX_COMPARED:]]
         shares = jaccard_estimates(item.signature, [one.signature for one in compared])
+        if max(shares) < _MIN_SIMILARITY:
+            return self._one_sided(item, shelf, symbol)
         for one, found in zip(compared, shares, strict=True):
             if found < _MIN_SIMILARITY:
                 continue

@@ -80,7 +80,7 @@ cdef enum:
 cdef const char *HINT[MAX_HINTS]
 cdef Py_ssize_t HINT_LENGTH[MAX_HINTS]
 cdef int num_hints = 0
-cdef bint BEGINS_HINT[256]
+cdef bint BEGINS_HINT[128 * 128]  # by their first two letters
 
 
 def set_tail_hints(hints):
@@ -90,12 +90,14 @@ def set_tail_hints(hints):
     TAIL_HINTS = tuple([hint.encode() for hint in hints if hint.isascii()])
     if len(TAIL_HINTS) > MAX_HINTS:
         raise ValueError("too many hints")
-    for c in range(256):
+    if any(len(hint) < 2 for hint in TAIL_HINTS):
+        raise ValueError("a hint needs two letters")
+    for c in range(128 * 128):
         BEGINS_HINT[c] = False
     num_hints = 0
     for hint in TAIL_HINTS:
         HINT[num_hints], HINT_LENGTH[num_hints] = hint, len(hint)
-        BEGINS_HINT[<unsigned char>HINT[num_hints][0]] = True
+        BEGINS_HINT[128 * <unsigned char>HINT[num_hints][0] + <unsigned char>HINT[num_hints][1]] = True
         num_hints += 1
 
 
@@ -272,9 +274,11 @@ cdef bint may_be_entity(const char *at) noexcept:
 cdef bint holds_hint(const char *text, Py_ssize_t length) noexcept:
     cdef Py_ssize_t i, j
     cdef int hint
+    cdef unsigned char after
     cdef Py_ssize_t start = length - 700 if length > 700 else 0
     for i in range(start, length):
-        if not BEGINS_HINT[<unsigned char>LOWER[<unsigned char>text[i]]]:
+        after = <unsigned char>LOWER[<unsigned char>text[i + 1]]  # the end is a zero
+        if not BEGINS_HINT[128 * <unsigned char>LOWER[<unsigned char>text[i]] + after]:
             continue
         for hint in range(num_hints):
             if HINT_LENGTH[hint] > length - i:

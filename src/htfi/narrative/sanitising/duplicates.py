@@ -100,6 +100,8 @@ def lsh_bands(signed: bytes) -> tuple[int, ...]:
     """The places of a signature by fours, as keys: texts that share one are worth comparing."""
     if not signed:
         return ()
+    if compiled.similarity is not None:
+        return compiled.similarity.bands(signed)
     return tuple([value << 4 | place for place, value in enumerate(_BAND_STRUCT.unpack(signed))])
 
 
@@ -165,8 +167,8 @@ class DuplicateIndex:
         near, most = None, 0.0
         same, most_same = None, 0.0
         keys = lsh_bands(signed)
-        places = sorted({self._by_band[key] for key in keys if key in self._by_band}, reverse=True)
-        others = [self._items[place] for place in places]
+        places = {place for place in map(self._by_band.get, keys) if place is not None}
+        others = [self._items[place] for place in sorted(places, reverse=True)]
         for other, alike in zip(
             others, jaccard_estimates(signed, [one.signature for one in others]), strict=True
         ):

@@ -181,6 +181,31 @@ def _bits_of(word: str) -> int:
     return bits
 
 
+def may_be_marked(word: str) -> bool:
+    """Whether an entry may have a word, or begin with it; false for nearly all words of news, which are in small ASCII
+    letters.
+    """
+    if not (word.isascii() and word.isalpha() and word.islower()):
+        return True
+    exact, short, by_head = _marked_words()
+    return word in exact or word.startswith(by_head.get(word[:_HEAD], short))
+
+
+@cache
+def _marked_words() -> tuple[frozenset[str], tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """All words of entries in ASCII that count, and stems of any ending: short ones, and by their first letters these
+    with longer ones.
+    """
+    (first, first_stems), (longest, longest_stems) = _words(), _kind_bits()
+    stems = {stem for found in (*first_stems.values(), *longest_stems.values()) for stem, *_ in found}
+    by_head: dict[str, list[str]] = {}
+    for stem in stems:
+        by_head.setdefault(stem[:_HEAD], []).append(stem)
+    short = tuple(stem for stem in stems if len(stem) < _HEAD)
+    exact = frozenset(word for word in (*first, *longest) if word.isascii())
+    return exact, short, {head: (*short, *found) for head, found in by_head.items()}
+
+
 @lru_cache(maxsize=1 << 12)
 def _kinds(bits: int) -> tuple[frozenset[str], ...]:
     """Kinds by language; those of every language count in each."""

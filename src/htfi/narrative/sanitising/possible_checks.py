@@ -14,6 +14,7 @@ from htfi.narrative.sanitising.phrase_lexicon import (
     entries_of_word,
     kinds_of_word,
     languages_and_kinds,
+    may_be_marked,
 )
 from htfi.narrative.sanitising.wording_model import START, TokenWeights, WordingWeights, token_weights
 
@@ -102,15 +103,17 @@ class CheckChooser:
     def _traits(self, token: str) -> Traits:
         """What compiled code asks of a token when it first meets it."""
         known = token_weights(token, self._weights)
+        flags, marks = self._flags(token, known), self._marks.get(token, 0)
+        number = self._words.get(known.word, -1)
+        if not may_be_marked(token):
+            return number, flags, *known.weights, marks, (), ()
         kinds = [(self._languages[language], self._kinds[kind]) for language, kind in kinds_of_word(token)]
         entries = [
             (self._languages[language], self._kinds[kind], rest)
             for language, kind, rest in entries_of_word(token)
             if all(map(str.isascii, rest))
         ]
-        flags = self._flags(token, known)
-        marks = self._marks.get(token, 0)
-        return self._words.get(known.word, -1), flags, *known.weights, marks, kinds, entries
+        return number, flags, *known.weights, marks, kinds, entries
 
     def _flags(self, token: str, known: TokenWeights) -> int:
         flags = (

@@ -13,27 +13,25 @@ from msgspec.structs import replace
 
 from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening, ScreeningFinding
-from htfi.narrative.facts.passages.selection import select_passages
-from htfi.narrative.facts.passages.tables import table_rows_as_sentences
 from htfi.narrative.sanitising.bursts import BurstDetector, BurstItem
 from htfi.narrative.sanitising.config import (
     GOOD_CREDIBILITY,
-    MAX_BODY_CHARS,
-    MAX_HEADLINE_CHARS,
-    MAX_LONG_BODY_CHARS,
     MAX_SOURCES,
     MAX_SYMBOLS_MOVED,
-    NOTED_BELOW,
     SanitiserConfig,
 )
 from htfi.narrative.sanitising.contradictions import Claimant, ClaimIndex, Contradiction, judge_altered_copy
-from htfi.narrative.sanitising.deobfuscation import deobfuscate
 from htfi.narrative.sanitising.duplicates import DuplicateIndex, SimilarItems, StoryItem
 from htfi.narrative.sanitising.impersonation import ImpersonationChecker, Provenance
 from htfi.narrative.sanitising.incidents import ScreeningIncident
-from htfi.narrative.sanitising.manipulation import find_manipulation
+from htfi.narrative.sanitising.item_text import (
+    MAX_ID_CHARS,
+    UndisguisedText,
+    clean_field,
+    displayable,
+    undisguise,
+)
 from htfi.narrative.sanitising.sources import (
-    NEWCOMER_TRUST,
     NewcomerRegister,
     SourceBelief,
     SourceKind,
@@ -41,27 +39,14 @@ from htfi.narrative.sanitising.sources import (
 )
 from htfi.narrative.sanitising.text_features import CORRECTS, TextFeatures, text_features
 from htfi.narrative.sanitising.timestamps import TimestampChecker
-from htfi.narrative.text import cut, one_line
+from htfi.narrative.sanitising.verdicts import as_of_official, judge_item, judge_newcomer
 
-MAX_ID_CHARS = 128
-_MAX_URL_CHARS = 2_048
-_OPEN_KINDS = frozenset((SourceKind.UNKNOWN, SourceKind.SOCIAL))  # feeds to which anybody may post
 _MIN_CREDIBILITY = 0.7  # from here on a voice has credit
 _MIN_CONFIRMING_TRUST = 0.9  # trust in an item that confirms a story
 _DISCOUNTED_SHARE = 0.4  # of a discounted item's influence, beside its trust
 _MIN_CONFIRMING_SOURCES = 2  # sources that confirm a story
 _MIN_LARGE_MOVE_SIGMAS = 3.0  # standard deviations
-_OFFICIAL_NOTE, _OFFICIAL_ORDER = 0.2, 0.6  # strongest finding on the text of an official body
-_PLAIN_ORDER = 0.8  # an honest title may sound like an order nearly as much
 _FEED_BLAME_SHARE = 0.2  # of a voice's blame that falls on the feed it came through
-
-
-class UndisguisedText(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An item's headline and body without hidden text and disguises, and what was found on the way."""
-
-    headline: str
-    body: str
-    findings: tuple[ScreeningFinding, ...]
 
 
 class Sanitiser:
@@ -88,10 +73,10 @@ class Sanitiser:
         findings = list(shown.findings)
         item = replace(
             item,
-            id=_clean(item.id, MAX_ID_CHARS) or f"{item.source}:{item.row}",
+            id=clean_field(item.id, MAX_ID_CHARS) or f"{item.source}:{item.row}",
             headline=shown.headline,
             body=shown.body,
-            corrects=_clean(item.corrects, MAX_ID_CHARS),
+            corrects=clean_field(item.corrects, MAX_ID_CHARS),
         )
         if len(item.symbols) > (most := MAX_SYMBOLS_MOVED):
             findings.append(
@@ -103,7 +88,7 @@ class Sanitiser:
         features = text_features(item.headline, item.body)
         origin = self._provenance(item)
         if origin.is_official:
-            findings = [_as_of_official(one) for one in findings]
+            findings = [as_of_official(one) for one in findings]
         findings += origin.findings
         belief = self._source_belief(origin, item.source)
         who = Claimant(origin.voice, belief.credibility)
@@ -121,24 +106,13 @@ class Sanitiser:
             item = replace(item, corrects=original)
         if item.corrects:
             findings += self._correction_findings(item, origin)
-        verdict, trust, findings = self._verdict(item, findings, belief)
-        verdict, trust = self._newcomer_verdict(item, origin, verdict, trust, findings)
+        verdict, trust, findings = judge_item(item, findings, belief, self._config)
+        verdict, trust = judge_newcomer(item, origin, verdict, trust, findings, self._newcomers, now_ns)
         return self._record(item, features, alike, origin, verdict, trust, findings)
 
     def undisguise(self, item: News) -> UndisguisedText:
         """The item's text without hidden text and disguises, and the findings on them; of the item alone."""
-        headline = deobfuscate(item.headline, MAX_HEADLINE_CHARS)
-        findings = [*headline.findings, *find_manipulation(item.headline, headline)]
-        body = item.body
-        if body:
-            undone = deobfuscate(table_rows_as_sentences(body), MAX_LONG_BODY_CHARS)
-            if len(undone.text) > MAX_BODY_CHARS and not self.is_official(item.source):
-                passages = select_passages(undone.text, headline.text, budget_chars=MAX_BODY_CHARS)
-                undone = replace(undone, text=one_line(passages.text))
-            findings += undone.findings
-            findings += find_manipulation(body, undone)
-            body = undone.text
-        return UndisguisedText(headline.text, body, tuple(findings))
+        return undisguise(item, is_official=self.is_official(item.source))
 
     def _provenance(self, item: News) -> Provenance:
         """Where an item comes from; an item's link proves nothing in a feed that is new here."""
@@ -155,7 +129,7 @@ class Sanitiser:
         holder = self._duplicates.item(item.id)
         if holder is None or holder.source == voice:
             return item
-        return replace(item, id=_clean(f"{item.source}:{item.row}:{item.id}", MAX_ID_CHARS))
+        return replace(item, id=clean_field(f"{item.source}:{item.row}:{item.id}", MAX_ID_CHARS))
 
     def _source_belief(self, origin: Provenance, source: str) -> SourceBelief:
         """The belief in the voice; unless it is proven, no more than in the feed that it came through."""
@@ -228,68 +202,6 @@ class Sanitiser:
         self._sources.record_contradicted(earlier.source, 0.5 if item.retracts else 0.2, self._now_ns)
         return ()
 
-    def _verdict(
-        self, item: News, findings: list[ScreeningFinding], belief: SourceBelief
-    ) -> tuple[Screening, float, list[ScreeningFinding]]:
-        if item.released_by:
-            findings.append(
-                ScreeningFinding(
-                    "released", 0.0, f"admitted from quarantine by {_clean(item.released_by, 90)}"
-                )
-            )
-            return Screening.PASS, 1.0, findings
-        doubt = self._combined_strength(findings)
-        credit = round(min(belief.current_credibility / GOOD_CREDIBILITY, 1.0), 3)
-        if credit < 1.0:  # it lowers an item's trust, and holds nothing back by itself
-            findings.append(
-                ScreeningFinding(
-                    "standing",
-                    round(1.0 - credit, 3),
-                    f"the standing of its source is {belief.current_credibility:.2f}",
-                )
-            )
-        if doubt >= self._config.quarantine_at:
-            return Screening.QUARANTINE, 0.0, findings
-        trust = round((1.0 - doubt) * credit, 3)
-        return (
-            Screening.DISCOUNT if trust <= 1.0 - self._config.discount_at else Screening.PASS,
-            trust,
-            findings,
-        )
-
-    def _newcomer_verdict(
-        self,
-        item: News,
-        origin: Provenance,
-        verdict: Screening,
-        trust: float,
-        findings: list[ScreeningFinding],
-    ) -> tuple[Screening, float]:
-        """A voice that is new here counts for little alone, however well it writes."""
-        if item.released_by or origin.by_feed:
-            return verdict, trust
-        if origin.proven:  # by its link: its feed gains from it
-            self._newcomers.judge(item.source, self._now_ns)
-            return verdict, trust
-        if origin.kind not in _OPEN_KINDS:
-            return verdict, trust
-        new = self._newcomers.judge(origin.voice, self._now_ns)
-        if new is None or verdict is Screening.QUARANTINE:
-            return verdict, trust
-        findings.append(new)
-        return Screening.DISCOUNT, min(trust, NEWCOMER_TRUST)
-
-    def _combined_strength(self, findings: Iterable[ScreeningFinding]) -> float:
-        """The chance that at least one finding is right; findings of one rule count once."""
-        worst: dict[str, float] = {}
-        for one in findings:
-            if one.strength >= NOTED_BELOW:
-                worst[one.rule] = max(worst.get(one.rule, 0.0), one.strength)
-        right = 1.0
-        for strength in worst.values():
-            right *= 1.0 - strength
-        return round(1.0 - right, 3)
-
     def _record(
         self,
         item: News,
@@ -329,7 +241,7 @@ class Sanitiser:
             f"{item.headline}\n{item.body}".encode("utf-8", "replace"), digest_size=16
         ).hexdigest()
         return ScreenedItem(
-            item=_displayable(item),
+            item=displayable(item),
             verdict=verdict,
             trust=trust,
             findings=tuple(findings),
@@ -446,24 +358,3 @@ class Sanitiser:
         self._instants.restore(state["instants"])
         self._incidents = [msgspec.convert(trouble, ScreeningIncident) for trouble in state["troubles"]]
         self._invalidated = list(state["invalidated"])
-
-
-def _as_of_official(finding: ScreeningFinding) -> ScreeningFinding:
-    """A finding on the text of an official body: it is noted and counts for nothing. A plain order to a model, where a
-    stranger may have got in, discounts the item and never holds it back.
-    """
-    is_order = finding.rule == "injection" and finding.strength >= _PLAIN_ORDER
-    return replace(finding, strength=min(finding.strength, _OFFICIAL_ORDER if is_order else _OFFICIAL_NOTE))
-
-
-def _displayable(item: News) -> News:
-    """The item as it may be shown: its names too are text from outside."""
-    if item.publisher or item.url:
-        return replace(
-            item, publisher=_clean(item.publisher, MAX_ID_CHARS), url=_clean(item.url, _MAX_URL_CHARS)
-        )
-    return item
-
-
-def _clean(text: str, max_chars: int) -> str:
-    return cut(one_line(text[: 4 * max_chars]), max_chars)

@@ -4,7 +4,7 @@
 from zlib import crc32
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport uint32_t, uint8_t
+from libc.stdint cimport uint32_t, uint64_t, uint8_t
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_ASCII(object text)
@@ -108,13 +108,19 @@ cdef inline bint is_letter(unsigned char c) noexcept:
     return 97 <= (c | 32) <= 122
 
 
-def words_of(str text, bint is_lowered):
-    """What `_WORD` of `text_features` finds in a text in ASCII, in lower case if asked; None for any other text."""
+cdef inline str word_at(const char *letters, Py_ssize_t length):
+    return PyUnicode_DecodeASCII(letters, length, NULL)
+
+
+def words_of(str text):
+    """What `_WORD` of `text_features` finds in a text in ASCII, in lower case; which of it begins with a capital, and
+    which are figures. None for any other text.
+    """
     cdef Py_ssize_t length = 0, i = 0, start, j
     cdef const char *given
     cdef char letters[MAX_CHARS]
     cdef unsigned char c
-    cdef list found = []
+    cdef list found = [], capitals = [], figures = []
     if not PyUnicode_IS_ASCII(text):
         return None
     given = PyUnicode_AsUTF8AndSize(text, &length)
@@ -122,18 +128,37 @@ def words_of(str text, bint is_lowered):
         return None
     for j in range(length):
         c = <unsigned char>given[j]
-        letters[j] = <char>(c + 32 if is_lowered and 65 <= c <= 90 else c)
+        letters[j] = <char>(c + 32 if 65 <= c <= 90 else c)
     while i < length:
         c = <unsigned char>letters[i]
         start = i
         if is_letter(c):
             while i < length and is_letter(<unsigned char>letters[i]):
                 i += 1
+            word = word_at(letters + start, i - start)
+            if given[start] < 97:
+                capitals.append(word)
         elif 48 <= c <= 57 and not (i and is_letter(<unsigned char>letters[i - 1])):
             while i < length and (48 <= letters[i] <= 57 or letters[i] == 44 or letters[i] == 46):
                 i += 1
+            word = word_at(letters + start, i - start)
+            figures.append(word)
         else:
             i += 1
             continue
-        found.append(PyUnicode_DecodeASCII(letters + start, i - start, NULL))
-    return found
+        found.append(word)
+    return found, capitals, figures
+
+
+def bands(bytes signed):
+    """As `lsh_bands`."""
+    cdef const uint8_t *at = <const uint8_t *>PyBytes_AS_STRING(signed)
+    cdef uint64_t value
+    cdef int i
+    if PyBytes_GET_SIZE(signed) != NUM_HASHES:
+        return ()
+    found = []
+    for i in range(NUM_HASHES // 4):
+        value = at[4 * i] | at[4 * i + 1] << 8 | at[4 * i + 2] << 16 | <uint64_t>at[4 * i + 3] << 24
+        found.append(value << 4 | i)
+    return tuple(found)

@@ -115,6 +115,9 @@ class SourceReputation:
     def __init__(self, max_sources: int) -> None:
         self._most = max_sources
         self._records: OrderedDict[str, _SourceRecord] = OrderedDict()  # longest silent first
+        self._beliefs: dict[
+            str, tuple[int, SourceBelief]
+        ] = {}  # by name, in an hour, until its record changes
 
     def belief(self, name: str, now_ns: int, kind: SourceKind = SourceKind.UNKNOWN) -> SourceBelief:
         """The belief in a name; that of its kind if nothing is known."""
@@ -123,20 +126,11 @@ class SourceReputation:
             mean = _PRIORS[kind][0]
             return SourceBelief(mean, 0.0, mean)
         _apply_decay(record, now_ns)
-        mean, weight = _PRIORS[record.kind]
-        borne = (mean * weight + record.good) / (weight + record.good + record.bad)
-        prices = (record.agreed + _PRICE_PRIOR) / (record.agreed + record.missed + 2.0 * _PRICE_PRIOR) - 0.5
-        borne = min(max(borne + min(max(prices, -_MAX_PRICE_LOSS), _MAX_PRICE_GAIN), 0.0), 1.0)
-        over_weeks = _held_back_factor(record.held, record.passed, _FEW_WEEKS)
-        of_late = _held_back_factor(record.held_of_late, record.passed_of_late, _FEW_HOURS)
-        return SourceBelief(
-            credibility=rounded(borne * over_weeks),
-            evidence=rounded(record.evidence),
-            current_credibility=rounded(borne * min(over_weeks, of_late)),
-            known=record.passed >= _KNOWN_ITEMS
-            and record.hour - record.since >= _KNOWN_HOURS
-            and min(over_weeks, of_late) > _UNTROUBLED,
-        )
+        hour, belief = self._beliefs.get(name, (-1, None))
+        if belief is None or hour != record.hour:
+            belief = _belief_in(record)
+            self._beliefs[name] = record.hour, belief
+        return belief
 
     def record_confirmed(
         self, name: str, weight: float, now_ns: int, kind: SourceKind = SourceKind.UNKNOWN
@@ -179,6 +173,7 @@ class SourceReputation:
         record = self._records.get(name)
         if record is not None:
             _apply_decay(record, now_ns)
+            self._beliefs.pop(name, None)
             record.held = max(record.held - 1.0, 0.0)
             record.held_of_late = max(record.held_of_late - 1.0, 0.0)
 
@@ -190,6 +185,7 @@ class SourceReputation:
             record = self._records[name] = _SourceRecord(kind, now_ns // NS_PER_HOUR, now_ns // NS_PER_HOUR)
             return record
         _apply_decay(record, now_ns)
+        self._beliefs.pop(name, None)
         self._records.move_to_end(name)
         return record
 
@@ -198,6 +194,7 @@ class SourceReputation:
         silent = [name for name, _ in zip(self._records, range(_NUM_EVICTION_CANDIDATES), strict=False)]
         least = min(silent, key=lambda name: self._records[name].evidence)
         del self._records[least]
+        self._beliefs.pop(least, None)
         for name in silent:
             if name != least:
                 self._records.move_to_end(name)
@@ -207,6 +204,25 @@ class SourceReputation:
 
     def restore(self, state: list[list[Any]]) -> None:
         self._records = OrderedDict((name, _SourceRecord(*rest)) for name, *rest in state)
+        self._beliefs.clear()
+
+
+def _belief_in(record: _SourceRecord) -> SourceBelief:
+    """The belief that a record gives, as it has decayed."""
+    mean, weight = _PRIORS[record.kind]
+    borne = (mean * weight + record.good) / (weight + record.good + record.bad)
+    prices = (record.agreed + _PRICE_PRIOR) / (record.agreed + record.missed + 2.0 * _PRICE_PRIOR) - 0.5
+    borne = min(max(borne + min(max(prices, -_MAX_PRICE_LOSS), _MAX_PRICE_GAIN), 0.0), 1.0)
+    over_weeks = _held_back_factor(record.held, record.passed, _FEW_WEEKS)
+    of_late = _held_back_factor(record.held_of_late, record.passed_of_late, _FEW_HOURS)
+    return SourceBelief(
+        credibility=rounded(borne * over_weeks),
+        evidence=rounded(record.evidence),
+        current_credibility=rounded(borne * min(over_weeks, of_late)),
+        known=record.passed >= _KNOWN_ITEMS
+        and record.hour - record.since >= _KNOWN_HOURS
+        and min(over_weeks, of_late) > _UNTROUBLED,
+    )
 
 
 def _held_back_factor(held: float, passed: float, few: float) -> float:

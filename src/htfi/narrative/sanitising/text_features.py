@@ -80,44 +80,38 @@ def text_features(headline: str, body: str) -> TextFeatures:
     """The features of a deobfuscated headline and body."""
     labelled = _LABEL.match(headline)
     text = headline[labelled.end() : MAX_CHARS] if labelled else headline[:MAX_CHARS]
-    plain = text.isascii()
-    cased = _cased_words(text)
-    words = [word.lower() for word in cased] if plain else _words(text)
+    words, upper, numbers = _words(text)
     head = len(words)
     way = CORRECTS if labelled and "correct" in labelled[0].lower() else 0
     for kind, bit in _DIRECTION_WORDS:
         if not kind.isdisjoint(words):
             way |= bit
-    capitals = [word.lower() for word in cased if word[0].isupper()]
-    names = frozenset(capitals[:MAX_NAMES]) if 2 * len(capitals) <= head + 1 else frozenset[str]()
-    figures = [_plain_figure(word) for word in words if word[0] <= "9"]
+    names = frozenset(upper[:MAX_NAMES]) if 2 * len(upper) <= head + 1 else frozenset[str]()
+    figures = [_plain_figure(word) for word in numbers]
     if body:
-        more = _words(body[: MAX_CHARS - len(text)])
-        figures += [_figure_but_no_year(word) for word in more if word[0] <= "9"]
+        more, _, numbers = _words(body[: MAX_CHARS - len(text)])
+        figures += [_figure_but_no_year(word) for word in numbers]
         words += more
     return TextFeatures(words, head, frozenset(figures[:MAX_FIGURES]) - {""}, names, way)
 
 
-def _cased_words(text: str) -> list[str]:
+def _words(text: str) -> tuple[list[str], list[str], list[str]]:
+    """The words of a text in lower case; those of them that begin with a capital; and the figures among them."""
     core = compiled.similarity
-    found = None if core is None else core.words_of(text, False)
-    return _WORD.findall(text) if found is None else found
-
-
-def _words(text: str) -> list[str]:
-    core = compiled.similarity
-    if core is not None and (found := core.words_of(text, True)) is not None:
+    if core is not None and (found := core.words_of(text)) is not None:
         return found
+    capitals = [word.lower() for word in _WORD.findall(text) if word[0].isupper()]
     words = _WORD.findall(text.lower())
-    if text.isascii() or not _WIDE.search(text):
-        return words
-    split: list[str] = []
-    for word in words:
-        if _WIDE.search(word):
-            split += [word[at : at + 2] for at in range(max(len(word) - 1, 1))]
-        else:
-            split.append(word)
-    return split
+    if not text.isascii() and _WIDE.search(text):
+        words = [part for word in words for part in _parts_without_spaces(word)]
+    return words, capitals, [word for word in words if word[0] <= "9"]
+
+
+def _parts_without_spaces(word: str) -> list[str]:
+    """Pairs of neighbouring letters in scripts that have no spaces between words."""
+    if not _WIDE.search(word):
+        return [word]
+    return [word[at : at + 2] for at in range(max(len(word) - 1, 1))]
 
 
 def _plain_figure(word: str) -> str:
