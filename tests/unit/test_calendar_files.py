@@ -160,13 +160,17 @@ AAPL,Apple Inc.,time-after-hours,$1.39,2023-11-02
 PFE,"Pfizer, Inc.",time-pre-market,($0.32),2023-10-31
 XYZ,XYZ Corp,time-not-supplied,N/A,2023-10-30
 """
-    reading = read(data)
-    assert [(event.symbol, event.kind, event.forecast, event.is_exact) for event in reading.events] == [
-        ("XYZ", "earnings", None, False),
-        ("PFE", "earnings", -0.32, False),
-        ("AAPL", "earnings", 1.39, False),
+    reading = read(data, zone=NEW_YORK)
+    assert [
+        (event.symbol, event.kind, event.forecast, event.time_ns, event.is_exact) for event in reading.events
+    ] == [
+        ("XYZ", "earnings", None, utc_ns(2023, 10, 30), False),
+        ("PFE", "earnings", -0.32, utc_ns(2023, 10, 31, 11), True),  # before the session
+        ("AAPL", "earnings", 1.39, utc_ns(2023, 11, 2, 22), True),  # after it
     ]
     assert not reading.faults
+    with pytest.raises(InvalidInput, match="line 2: '2023-11-02' has no zone"):
+        read(data)
     other = b"Symbol,Company,Earnings Date,EPS Estimate,Reported EPS\nAAPL,Apple Inc.,2023-11-02,1.39,1.46\n"
     (event,) = read(other).events
     assert (event.kind, event.forecast, event.actual) == ("earnings", 1.39, 1.46)

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from htfi.apps.cli.summary import RunTotals, score_table, summary
+from htfi.apps.cli.summary import RunTotals, has_results_within_days, score_table, summary
 from htfi.apps.cli.view.state import PeerStatus, RunCounters
 from htfi.domain.peers import PeerState
+from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.forecasting.known_variance.event_facts import KindFacts, SurpriseFacts
 from htfi.forecasting.known_variance.surprise_effects import Slope
 from htfi.forecasting.scores import ScoreRow
@@ -168,6 +169,13 @@ def test_only_events_that_change_a_band_by_a_tenth_are_named():
         "12 surprises learnt from"
     )
     assert events_line(events=[kind("us_cpi", 1.2)]) == "wider bands before us cpi × 1.2 (12 seen)"
+
+
+def test_results_between_sessions_are_said_to_widen_what_follows():
+    assert events_line(has_results_between_sessions=True).startswith("results of a company widen the hours")
+    results = [ScheduledEvent(time_ns=1, kind="earnings", name="Q3", symbol="AAPL")]
+    assert has_results_within_days(results, ["AAPL/1h"])
+    assert not has_results_within_days(results, ["AAPL/1d", "MSFT/1h"])
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,20 @@ from htfi.domain.errors import InvalidInput, MissingZone
 from htfi.domain.time import NS_PER_S, parse_timestamp, to_ns
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap]m)?", re.IGNORECASE)
-# A day without an hour, and the halves of a day that calendars of results state ('AMC', 'time-pre-market').
 _NO_CLOCK = re.compile(
-    r"(?:all[- ]?day|tentative|day \d+|tbd|tba|n/?a|tns|-+|(?:time[- ])?not[- ]supplied|amc|bmo|"
-    r"(?:time[- ])?(?:after[- ](?:market|hours|close|market[- ]close)|"
-    r"(?:pre|before)[- ](?:market|open|market[- ]open))|)",
-    re.IGNORECASE,
+    r"(?:all[- ]?day|tentative|day \d+|tbd|tba|n/?a|tns|-+|(?:time[- ])?not[- ]supplied|)", re.IGNORECASE
+)
+# Beside which session a company reports, as calendars of results state it, and an hour that is outside of every
+# exchange's session by its own clock.
+_BESIDE_SESSION = (
+    (
+        re.compile(r"bmo|(?:time[- ])?(?:pre|before)[- ](?:market|open|market[- ]open)", re.IGNORECASE),
+        time(7),
+    ),
+    (
+        re.compile(r"amc|(?:time[- ])?after[- ](?:market|hours|close|market[- ]close)", re.IGNORECASE),
+        time(18),
+    ),
 )
 # The year first, whatever stands between: '2023/11/03', '2023.11.03 8:30', '2023-11-03 08:30 PM'.
 _YEAR_FIRST = re.compile(
@@ -166,6 +174,9 @@ def _clock(value: Any) -> time | None:
     text = str(value).strip()
     if _NO_CLOCK.fullmatch(text):
         return None
+    for words, at in _BESIDE_SESSION:
+        if words.fullmatch(text):
+            return at
     match = _CLOCK.fullmatch(text)
     if match is not None:
         hour, half = int(match[1]), (match[4] or "").lower()

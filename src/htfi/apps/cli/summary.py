@@ -15,6 +15,7 @@ from htfi.apps.display.tables import hanging_lines, has_width
 from htfi.domain.counts import counted
 from htfi.domain.decision import Regime, Rung
 from htfi.domain.generation import SpeculationStats
+from htfi.domain.scheduled_event import ScheduledEvent
 from htfi.forecasting.config import DEFAULT_COVARIATES
 from htfi.forecasting.kinds import KindChoice
 from htfi.forecasting.known_variance.event_facts import KindFacts
@@ -80,6 +81,9 @@ class RunTotals:
     num_scheduled: int = 0  # events of the calendar
     num_days_of_others: int = 0  # series with bars of a day or longer that are no pairs of currencies
     has_other_bars: bool = False
+    has_results_between_sessions: bool = (
+        False  # of companies whose bars are shorter than a day; no bar holds them
+    )
 
 
 def print_summary(
@@ -132,6 +136,7 @@ def print_summary(
         num_scheduled=len(run.events),
         num_days_of_others=num_days_of_others,
         has_other_bars=num_days_of_others < len(forecaster.series),
+        has_results_between_sessions=has_results_within_days(run.events, forecaster.series),
         orders="" if run.orders is None else summary_line(run.orders.accounts()),
     )
     for line in summary(totals, console.width, wraps=console.is_terminal or has_width()):
@@ -334,6 +339,11 @@ def _covariate_lines(totals: RunTotals) -> list[tuple[str, str]]:
 def _events_line(totals: RunTotals) -> str:
     """The kinds of scheduled events that move bands most, and how many surprises were learnt from; or why none does."""
     kinds = [one for one in totals.events if abs(one.learnt_factor - 1.0) >= MIN_CHANGE]
+    if not kinds and totals.has_results_between_sessions:
+        return (
+            "results of a company widen the hours of the session that follows; of what bars held no event moves them: "
+            f"{_why_none(totals)}"
+        )
     if not kinds:
         return f"no event of the calendar moves the bands of these series: {_why_none(totals)}"
     parts: list[str] = []
@@ -348,6 +358,14 @@ def _events_line(totals: RunTotals) -> str:
             parts.append(f"{word} bands before {named}")
     num = sum(one.surprise.num for one in totals.events if one.surprise is not None)
     return "; ".join([*parts, *([f"{counted(num, 'surprise')} learnt from"] if num else [])])
+
+
+def has_results_within_days(events: Sequence[ScheduledEvent], series: Sequence[str]) -> bool:
+    """Whether a calendar states results with their hour of a company with bars shorter than a day."""
+    symbols = {name.rpartition("/")[0].upper() for name in series if not is_day_of_others(name)}
+    return any(
+        event.kind == "earnings" and event.is_exact and event.symbol.upper() in symbols for event in events
+    )
 
 
 def _why_none(totals: RunTotals) -> str:
