@@ -23,6 +23,7 @@ from nats_server import NatsServer
 
 T0_NS = 1_381_132_800 * NS_PER_S
 NUM_KILLED = 20
+READER = Path(__file__).parents[1] / "feed_reader_process.py"
 
 
 def row(number: int) -> str:
@@ -175,37 +176,6 @@ def test_an_address_that_cannot_be_is_refused_without_its_secret(url: str, words
     assert "hidden" not in str(caught.value)
 
 
-READ = """
-import json, os, sys
-from pathlib import Path
-from htfi.adapters.feeds.live import Inbox, RowOrigin
-from htfi.adapters.stores.held_news import QuarantineFile
-from htfi.domain.events import Trade
-from htfi.domain.time import SystemClock
-from htfi.wiring.feeds import open_feed, resolve
-folder, url, num = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-state = folder / "state.json"
-saved = json.loads(state.read_text()) if state.exists() else None
-quarantine = QuarantineFile(folder / "q.jsonl", saved and saved["quarantine"])
-feed = open_feed(
-    resolve([url]), inbox=folder, quarantine=quarantine, clock=SystemClock(), position=saved and saved["feed"]
-)
-prices = saved["prices"] if saved else []
-def save():
-    state_now = {"feed": feed.position(), "quarantine": quarantine.position(), "prices": prices}
-    (folder / "new").write_text(json.dumps(state_now))
-    os.replace(folder / "new", state)
-for number, item in enumerate(feed, 1):
-    if isinstance(item, Trade):
-        prices.append(item.price)
-    if number % 100 == 0 or len(prices) >= num:
-        save()
-    if len(prices) >= num:
-        break
-os._exit(0)
-"""
-
-
 @pytest.mark.slow
 def test_no_message_is_lost_or_taken_twice_over_kills_of_reader_and_server(
     server: NatsServer, tmp_path: Path
@@ -214,7 +184,7 @@ def test_no_message_is_lost_or_taken_twice_over_kills_of_reader_and_server(
     rng = random.Random(seed)
     num, sent, num_killed = 12_000, 0, 0
     url = f"{server.url}/TICKS"
-    command = [sys.executable, "-c", READ, str(tmp_path), url, str(num)]
+    command = [sys.executable, str(READER), str(tmp_path), url, str(num)]
     while sent < num or num_killed < NUM_KILLED:
         child = subprocess.Popen(command)
         server.send("ticks.A", [row(number).encode() for number in range(sent + 1, min(sent + 600, num) + 1)])

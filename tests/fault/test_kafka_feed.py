@@ -23,6 +23,7 @@ from kafka_broker import KafkaBroker
 
 T0_NS = 1_381_132_800 * NS_PER_S
 NUM_KILLED = 12
+READER = Path(__file__).parents[1] / "feed_reader_process.py"
 
 
 def row(number: int) -> bytes:
@@ -168,36 +169,6 @@ def test_an_address_that_cannot_be_is_refused_without_its_secret(url: str, words
     assert "hidden" not in str(caught.value)
 
 
-READ = """
-import json, os, sys
-from pathlib import Path
-from htfi.adapters.stores.held_news import QuarantineFile
-from htfi.domain.events import Trade
-from htfi.domain.time import SystemClock
-from htfi.wiring.feeds import open_feed, resolve
-folder, url, num = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-state = folder / "state.json"
-saved = json.loads(state.read_text()) if state.exists() else None
-quarantine = QuarantineFile(folder / "q.jsonl", saved and saved["quarantine"])
-feed = open_feed(
-    resolve([url]), inbox=folder, quarantine=quarantine, clock=SystemClock(), position=saved and saved["feed"]
-)
-prices = saved["prices"] if saved else []
-def save():
-    state_now = {"feed": feed.position(), "quarantine": quarantine.position(), "prices": prices}
-    (folder / "new").write_text(json.dumps(state_now))
-    os.replace(folder / "new", state)
-for number, item in enumerate(feed, 1):
-    if isinstance(item, Trade):
-        prices.append(item.price)
-    if number % 100 == 0 or len(prices) >= num:
-        save()
-    if len(prices) >= num:
-        break
-os._exit(0)
-"""
-
-
 @pytest.mark.slow
 def test_no_message_is_lost_or_taken_twice_over_kills_of_the_reader(
     broker: KafkaBroker, tmp_path: Path
@@ -206,7 +177,7 @@ def test_no_message_is_lost_or_taken_twice_over_kills_of_the_reader(
     rng = random.Random(seed)
     num, sent, num_killed = 6_000, 0, 0
     broker.make_topic("killed", 2)
-    command = [sys.executable, "-c", READ, str(tmp_path), f"{broker.url}/killed", str(num)]
+    command = [sys.executable, str(READER), str(tmp_path), f"{broker.url}/killed", str(num)]
     while sent < num or num_killed < NUM_KILLED:
         child = subprocess.Popen(command)
         for partition in range(2):

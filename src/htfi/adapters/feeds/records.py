@@ -12,6 +12,7 @@ import msgspec
 
 from htfi.domain.events import Event, QuarantinedRow
 from htfi.pipeline.intake.cells import Row
+from htfi.pipeline.intake.decimal_commas import with_decimal_points
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason, RowRefused, TruncatedRow
 from htfi.pipeline.intake.reorder import row_identity
 from htfi.pipeline.intake.rows import RowParser
@@ -196,11 +197,14 @@ class WebJsonRows(JsonRows):
 
 
 class CsvRows:
-    """One record of cells a line, under the names of a header."""
+    """One record of cells a line, under the names of a header; numbers in `comma_columns` have decimal commas."""
 
-    def __init__(self, header: Sequence[str], delimiter: str) -> None:
+    def __init__(
+        self, header: Sequence[str], delimiter: str, comma_columns: frozenset[str] = frozenset()
+    ) -> None:
         self._header = tuple(header)
         self._delimiter = delimiter
+        self._comma_columns = comma_columns
 
     def cells(self, content: bytes) -> Row | None:
         """A record's cells by column; None for a blank line. Raises: RowRefused."""
@@ -211,7 +215,8 @@ class CsvRows:
             raise RowRefused(
                 QuarantineReason.MALFORMED, f"{len(values)} cells under a header of {len(self._header)}"
             )
-        return dict(zip(self._header, values, strict=True))
+        row = dict(zip(self._header, values, strict=True))
+        return with_decimal_points(row, self._comma_columns) if self._comma_columns else row
 
 
 def split_record(content: bytes, delimiter: str) -> list[str] | None:

@@ -24,6 +24,7 @@ from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.pipeline.intake.bar_spacing import BarSpacings, BarSurvey
 from htfi.pipeline.intake.cells import Row
 from htfi.pipeline.intake.columns import ColumnLayout, require_layout
+from htfi.pipeline.intake.decimal_commas import decimal_comma_columns
 from htfi.pipeline.intake.file_profile import (
     HEAD_ROWS,
     LONG_HEAD_ROWS,
@@ -158,7 +159,11 @@ class TextFileReader:
             twice = next(name for name in header if header.count(name) > 1)
             raise InvalidInput(f"{self._path}: two columns are named '{twice}': rename one")
         self._rows = CsvRows(header, delimiter)
-        return require_layout(header, self._spec, str(self._path), self._sample(HEAD_ROWS))
+        sample = self._sample(HEAD_ROWS)
+        layout = require_layout(header, self._spec, str(self._path), sample)
+        if delimiter != ",":
+            self._rows = CsvRows(header, delimiter, decimal_comma_columns(layout, sample))
+        return layout
 
     def _sample(self, num_rows: int) -> list[Row]:
         """The first rows that can be read at all."""

@@ -24,11 +24,11 @@ from htfi.governance.checkpoints.requests import ApprovalAnswer
 from htfi.governance.control.entries import StopCause
 from htfi.governance.control.requests import (
     BundleOffer,
-    ControlRequest,
     FolderRequest,
     ReenableRequest,
     StopRequest,
 )
+from htfi.pipeline.governance_ports import RequestQueue
 
 CONTROL_FOLDER = "control"  # of a run
 STOP_FILE = "STOP"
@@ -171,12 +171,12 @@ def no_bundle(now_ns: int) -> BundleOffer | None:
     return None
 
 
-class ControlWatcher:
+class ControlWatcher(RequestQueue):
     """Looks into control folders and at a supervisor's file, in a thread of its own, every `LOOK_S`.
 
-    Implements the port `ControlRequests`; `push` adds what comes another way, also from a signal handler. `own` is the
-    run's control folder; of `shared` ones a new run takes only what still counts. `poll_bundle` gives the policy bundle
-    to go by, where that changed.
+    Implements the port `ControlRequests`: a queue that the thread fills, and `push` with what comes another way, also
+    from a signal handler. `own` is the run's control folder; of `shared` ones a new run takes only what still counts.
+    `poll_bundle` gives the policy bundle to go by, where that changed.
     """
 
     def __init__(
@@ -194,8 +194,8 @@ class ControlWatcher:
 
         `told` is the control folder of several nodes, which a stop of this run's own is left in for the others.
         """
+        super().__init__()
         self._own, self._folders, self._switch, self._told = own, (own, *shared), switch, told
-        self._waiting: deque[ControlRequest] = deque()
         self._seen: set[str] = set()
         self._marks: dict[Path, tuple[int, int]] = {}
         self._is_dead = False
@@ -208,17 +208,6 @@ class ControlWatcher:
         self._look()
         self._thread = threading.Thread(target=self._watch, name="control", daemon=True)
         self._thread.start()
-
-    @property
-    def has_new(self) -> bool:
-        return bool(self._waiting)
-
-    def push(self, request: ControlRequest) -> None:
-        """Take a request that came another way than through a folder."""
-        self._waiting.append(request)
-
-    def take(self) -> Sequence[ControlRequest]:
-        return [self._waiting.popleft() for _ in range(len(self._waiting))]
 
     def mark_stopped(self, request: StopRequest) -> None:
         """An empty STOP file, which needs no room on a full disk, and the reason where there is room."""
