@@ -60,7 +60,9 @@ def test_heads_of_the_text_read_together_give_the_bits_of_each_alone(seed: int) 
         [np.add.reduce(states, axis=0) / np.float32(len(states)), powers / np.add.reduce(powers) @ states]
     )
     pooled = pooled_states([states], made.attention)
-    np.testing.assert_allclose(pooled[0], about, rtol=1e-4, atol=1e-6)  # numpy's order of sums is the processor's
+    np.testing.assert_allclose(
+        pooled[0], about, rtol=1e-4, atol=1e-6
+    )  # numpy's order of sums is the processor's
     found = made.read(states, np.zeros((len(states), 2), np.int64))
     for name in LABELS:
         alone = np.empty((1, made.weights[name].shape[1]), np.float32)
