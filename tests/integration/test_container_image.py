@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "a7b7a2b2fb43c8883ff8c5c476c81fc1ab9df64f4515356cc18499aed30397ea"
+SAMPLE_ROOT = "8a8236c6ffb8e044fd187bc55cff39033fd2bdbfcd34436fed0575cf8f4f6aee"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"
