@@ -142,7 +142,7 @@ def first_rows(prices: Path, folder: Path, num: int) -> Path:
 
 
 def test_nothing_stays_open_where_a_run_ends(prices: Path, tmp_path: Path) -> None:
-    live = Live(tmp_path, first_rows(prices, tmp_path, 76))  # an order was sent on the last day
+    live = Live(tmp_path, first_rows(prices, tmp_path, 78))  # an order was sent on the last day
     with counterparty(tmp_path, live.port, leave_open) as venue:
         live.trade()
         assert list(read_accounts(live.run).open_orders()) == []

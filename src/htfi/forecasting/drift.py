@@ -19,7 +19,7 @@ _DAYS_A_YEAR = 252.0
 # What is held of a year's log return before anything is seen: the world's equities in the twentieth century, in money
 # of the day, and how far countries lay apart (Dimson, Marsh and Staunton 2002).
 _YEAR_MEAN, _YEAR_DEVIATION = 0.075, 0.04
-_MOST_SHARPE = 0.8  # of a year: a series that hardly moves drifts no further (Cochrane and Saá-Requejo 2000)
+_MAX_SHARPE = 0.8  # of a year: a series that hardly moves drifts no further (Cochrane and Saá-Requejo 2000)
 _VARIANCE_GAIN = 0.002  # of the common return's variance, a plain mean until there are 500
 _MIN_VARIANCE = 1e-8
 
@@ -48,7 +48,7 @@ class PooledDrift:
         if compiled.core is not None:
             compiled.core.add_drift(
                 bars.age, bars.group, bars.returns, bars.usual, share, self._horizons, *columns, coming,
-                _YEAR_MEAN, _YEAR_DEVIATION, _MOST_SHARPE, _VARIANCE_GAIN, _MIN_VARIANCE,
+                _YEAR_MEAN, _YEAR_DEVIATION, _MAX_SHARPE, _VARIANCE_GAIN, _MIN_VARIANCE,
             )  # fmt: skip
             return
         applies = (share > 0.0) & (bars.usual > 0.0)
@@ -58,7 +58,7 @@ class PooledDrift:
             total, num, variance = (float(column[group]) for column in columns)
             noise, prior = max(variance, _MIN_VARIANCE), (_YEAR_DEVIATION * share[of_group]) ** 2
             mean = (_YEAR_MEAN * share[of_group] * noise + total * prior) / (noise + num * prior)
-            most = _MOST_SHARPE * np.sqrt(share[of_group]) * bars.usual[of_group]
+            most = _MAX_SHARPE * np.sqrt(share[of_group]) * bars.usual[of_group]
             mean = np.minimum(np.maximum(mean, -most), most)
             coming[of_group] += mean[:, None] * self._horizons
 
