@@ -93,7 +93,7 @@ def open_private(path: Path, flags: int) -> int:
 def check_plain(path: Path) -> None:
     """Raise OSError where a pipe, a socket, a device or a folder is in a file's place: opening it could wait for ever.
 
-    What is missing passes, and a link, which whoever opens it refuses or replaces.
+    What is missing passes, and a link, which is refused or replaced where it is opened.
     """
     try:
         mode = path.lstat().st_mode

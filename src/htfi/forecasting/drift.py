@@ -25,7 +25,7 @@ _MIN_VARIANCE = 1e-8
 
 
 class PooledDrift:
-    """For each group of series: the mean of their common return, a normal prior moved by what came (`coming`).
+    """For each group of series: the mean of their common return, a normal prior moved by what came.
 
     The common return of a bar is the mean of all series' returns, each by the inverse of its usual deviation: what
     shifts medians for all of them counts in units of their bands.
