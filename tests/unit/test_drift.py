@@ -67,8 +67,9 @@ def test_bands_that_were_even_about_zero_are_so_about_the_drift_to_the_tick() ->
     assert (ticks + ticks[..., ::-1] == 2 * middle[..., None]).all()
 
 
-def test_pairs_wild_series_and_parts_of_a_day_do_not_drift() -> None:
-    daily = walked({"EURUSD": noise(60, 0.006, 1), "COIN": noise(60, 0.08, 2)})
+def test_pairs_yields_wild_series_and_parts_of_a_day_do_not_drift() -> None:
+    daily = walked({"EURUSD": noise(60, 0.006, 1), "COIN": noise(60, 0.08, 2), "US10Y": noise(60, 0.01, 3)})
+    assert not expected(daily, "US10Y/1d").any()
     assert not expected(daily, "EURUSD/1d").any()
     assert not expected(daily, "COIN/1d").any()
     hourly = walked({"SHARE": noise(60, 0.004, 1)}, "1h", 3600 * NS_PER_S)
