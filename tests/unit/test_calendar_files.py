@@ -256,6 +256,18 @@ def test_a_file_that_is_none_is_said_in_one_line(data: bytes, name: str, said: s
     assert "\n" not in str(error.value)
 
 
+def test_a_row_with_more_cells_than_columns_is_left_out_and_said() -> None:
+    data = b"time,event\n2019-01-01 08:30,CPI\n2019-02-01 08:30,CPI, core\n2019-03-01 08:30,CPI"
+    reading = read(data, "c.csv", zone=NEW_YORK)
+    assert [event.time_ns for event in reading.events] == [
+        utc_ns(2019, 1, 1, 13, 30),
+        utc_ns(2019, 3, 1, 13, 30),
+    ]
+    (fault,) = reading.faults
+    assert (fault.place, fault.refused) == ("line 3", True)
+    assert fault.detail == "3 cells where the first line names 2: put a cell that holds ',' in quotes"
+
+
 def test_a_damaged_parquet_file_is_said_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "c.parquet"
     file.write_bytes(b"PAR1 and no more")
