@@ -295,14 +295,21 @@ def test_the_page_states_the_layout():
 @pytest.mark.parametrize("encode", IN_VERSIONS)
 def test_the_independent_reader_reads_a_ledger(tmp_path, make_decisions, encode):
     decisions = make_decisions(3)
+    forecast = decisions[2].forecast
+    num = len(forecast.levels)
+    moved = [[0.0012 + (place - num // 2) / 1e3 for place in range(num)] for _ in forecast.horizons]
+    rows = [[round(one, 10) for one in row] for row in moved]
+    decisions[2] = msgspec.structs.replace(
+        decisions[2], forecast=msgspec.structs.replace(forecast, quantiles=rows)
+    )
     ledger = open_ledger(tmp_path, origin="htfi.example/run", durable=False)
     ledger.append([encode(decision) for decision in decisions])
     ledger.close()
     words = [sys.executable, "-I", str(ROOT / "examples/read_record.py"), str(tmp_path / "ledger.db"), "2"]
     told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
     assert "'symbol': 'SPX'" in told
-    middle = decisions[2].forecast.quantiles[0][6] * 100
-    assert f"50% {middle:+.4f}%" in told
+    for level, one in zip(forecast.levels, rows[0], strict=True):
+        assert f"{100 * level:g}% {100 * one:+.4f}%" in told
     gone = subprocess.run([*words[:-1], "3"], capture_output=True, text=True, check=False, timeout=60)
     assert (gone.returncode, gone.stderr) == (1, f"{tmp_path}/ledger.db: no entry 3\n")
 
