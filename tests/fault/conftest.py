@@ -58,7 +58,7 @@ def few_prices(prices: Path, made_once: MadeOnce) -> Path:
     return made_once("few-prices", write) / "prices.csv"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def runs() -> Iterator[KillableRuns]:
     """Runs `htfi` in children that fail where they are asked to."""
     with KillableRuns() as started:
