@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/forecasting/*_core.p* src/htfi/forecasting/fusion_core.c src/htfi/domain/*.[ch] src/htfi/governance/ledger/*.c src/htfi/pipeline/record/ticks.p* src/htfi/pipeline/record/plain.p* src/htfi/narrative/rationale/drivers.p* src/htfi/narrative/sanitising/*.c src/htfi/narrative/encoding/*.c src/htfi/adapters/tokenizer/*.core.p* src/htfi/narrative/encoding/*_core.p* src/htfi/narrative/encoding/*.h src/htfi/narrative/*_core.p* src/htfi/narrative/facts/*_core.p* src/htfi/forecasting/known_variance/*_core.p* src/htfi/narrative/sanitising/*_core.p* src/htfi/adapters/tokenizer/*_core.p* src/htfi/adapters/native/*.[ch] src/htfi/decoding/*.[ch])
+KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/forecasting/*_core.p* src/htfi/forecasting/fusion_core.c src/htfi/domain/*.[ch] src/htfi/governance/ledger/*.c src/htfi/pipeline/record/ticks.p* src/htfi/pipeline/record/plain.p* src/htfi/pipeline/record/rows.p* src/htfi/pipeline/record/casts.p* src/htfi/narrative/rationale/drivers.p* src/htfi/narrative/rationale/choice.p* src/htfi/narrative/sanitising/*.c src/htfi/narrative/encoding/*.c src/htfi/narrative/encoding/*_core.p* src/htfi/narrative/encoding/*.h src/htfi/narrative/*_core.p* src/htfi/narrative/facts/*_core.p* src/htfi/forecasting/known_variance/*_core.p* src/htfi/narrative/sanitising/*_core.p* src/htfi/adapters/tokenizer/*_core.p* src/htfi/adapters/native/*.[ch] src/htfi/decoding/*.[ch])
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 # The full weights of the shipped encoder, where `htfi models facts --out build/facts` made them here.
 ENCODER_WEIGHTS ?= build/facts/encoder

@@ -1,4 +1,4 @@
-"""Read an entry of version 2 or 3 of a ledger without HTFI: python read_record.py RUN/ledger.db 12 (docs/record.md)."""
+"""Read an entry of version 2 to 4 of a ledger without HTFI: python read_record.py RUN/ledger.db 12 (docs/record.md)."""
 
 import sqlite3
 import struct
@@ -49,13 +49,14 @@ def rows(table, width, version):
             coded = take(size if place else first_size)
             signed = coded >> 1 if coded % 2 == 0 else -(coded >> 1) - 1
             row.append(row[-1] + (coded if is_rising and place else signed))
-        yield [-tick for tick in row[: width % 2 : -1]] + row[1:] if is_mirrored else row[1:]
+        middle = row[1] if version > 3 and width % 2 else 0
+        yield [2 * middle - tick for tick in row[: width % 2 : -1]] + row[1:] if is_mirrored else row[1:]
 
 
 query = "SELECT body FROM entries WHERE idx = ?"
 path = Path(sys.argv[1]).absolute().as_uri()
 found = sqlite3.connect(f"{path}?mode=ro", uri=True).execute(query, sys.argv[2:]).fetchone()
-if found is None or found[0][:2] not in (b"\x96\x02", b"\x96\x03"):
+if found is None or found[0][:2] not in (b"\x96\x02", b"\x96\x03", b"\x96\x04"):
     sys.exit(
         f"{sys.argv[1]}: "
         + ("no entry " + sys.argv[2] if found is None else "another version: JSON, or newer")

@@ -1,4 +1,4 @@
-"""The layout of entries of versions 2 and 3, as tables of docs/record.md: from the types that the program packs."""
+"""The layout of entries of versions 2 and later, as tables of docs/record.md: from the types that the program packs."""
 
 import re
 import types

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "8a8236c6ffb8e044fd187bc55cff39033fd2bdbfcd34436fed0575cf8f4f6aee"
+SAMPLE_ROOT = "bc521fb9dd9296c78dc343835f2c6097489a90194c9254341c0bdc581c475150"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"

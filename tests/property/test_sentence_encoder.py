@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 pytest.importorskip("onnxruntime")
 import torch
 
+from htfi.adapters.native.sentence_encoder import NativeSentenceEncoder, Wait
 from htfi.adapters.onnx.saturation import with_unsigned_weights
 from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled, write_graph
 from htfi.adapters.onnx.session import Precision, save_graph
@@ -136,6 +137,23 @@ def test_parts_come_in_order_with_the_same_bits(threads: int) -> None:
         np.concatenate([one for part in parts for one in part.states]), np.concatenate(states)
     )
     assert [len(part.states) for part in encoder.read_parts([])] == [0]
+
+
+def test_parts_are_begun_before_the_first_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    num_started: list[int] = []
+    start = NativeSentenceEncoder.start
+
+    def counted(self, texts, threads=1, wait=Wait.SOON):
+        num_started.append(len(texts))
+        return start(self, texts, threads, wait)
+
+    monkeypatch.setattr(NativeSentenceEncoder, "start", counted)
+    encoder = open_encoder(EncodingConfig(threads=2))
+    assert encoder is not None
+    texts = [" ".join(["word"] * 60) + f" {at}" for at in range(200)]
+    parts = encoder.read_parts(texts)
+    assert 0 < sum(num_started) < len(texts)
+    assert sum(len(part.states) for part in parts) == len(texts) == sum(num_started)
 
 
 def test_texts_that_were_begun_have_the_same_bits_in_any_order() -> None:

@@ -256,6 +256,47 @@ def test_a_file_that_is_none_is_said_in_one_line(data: bytes, name: str, said: s
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("day", "clock", "found"),
+    [
+        ("2024-07-01", "4 PMEDT", utc_ns(2024, 7, 1, 20)),
+        ("2024-01-05", "8:30 AM ET", utc_ns(2024, 1, 5, 13, 30)),
+        ("2024-07-05", "08:30 EST", utc_ns(2024, 7, 5, 12, 30)),  # as vendors write it in summer too
+        ("2024-07-05", "11:00 cest", utc_ns(2024, 7, 5, 9)),
+        ("2024-07-05", "13:30 GMT", utc_ns(2024, 7, 5, 13, 30)),
+        ("Nov 3, 2023 8:30 am EDT", None, utc_ns(2023, 11, 3, 12, 30)),
+        ("2023/11/03 08:50 JST", None, utc_ns(2023, 11, 2, 23, 50)),
+    ],
+)
+def test_a_zone_behind_a_clock_stands_before_that_of_the_calendar(day: str, clock: str, found: int) -> None:
+    assert event_time(day, clock, ZoneInfo("Europe/London")) == (found, True)
+
+
+@pytest.mark.parametrize("written", [45230.354166667, "45230.354166667"])
+def test_a_spreadsheets_number_is_a_day_and_its_clock(written: float | str) -> None:
+    zone = ZoneInfo(NEW_YORK)
+    assert event_time(written, None, zone) == (utc_ns(2023, 10, 31, 12, 30), True)
+    assert event_time("45230", None, zone) == (utc_ns(2023, 10, 31), False)
+    assert event_time(45230, "8:30am", zone) == (utc_ns(2023, 10, 31, 12, 30), True)
+
+
+def test_an_instant_with_a_zone_of_its_own_knows_which_of_two_equal_clocks_it_is() -> None:
+    later = datetime(2023, 11, 5, 1, 30, tzinfo=ZoneInfo(NEW_YORK), fold=1)
+    assert event_time(later, None, None) == (utc_ns(2023, 11, 5, 6, 30), True)
+
+
+def test_a_row_with_more_cells_than_columns_is_left_out_and_said() -> None:
+    data = b"time,event\n2019-01-01 08:30,CPI\n2019-02-01 08:30,CPI, core\n2019-03-01 08:30,CPI"
+    reading = read(data, "c.csv", zone=NEW_YORK)
+    assert [event.time_ns for event in reading.events] == [
+        utc_ns(2019, 1, 1, 13, 30),
+        utc_ns(2019, 3, 1, 13, 30),
+    ]
+    (fault,) = reading.faults
+    assert (fault.place, fault.refused) == ("line 3", True)
+    assert fault.detail == "3 cells where the first line names 2: put a cell that holds ',' in quotes"
+
+
 def test_a_damaged_parquet_file_is_said_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "c.parquet"
     file.write_bytes(b"PAR1 and no more")

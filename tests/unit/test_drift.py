@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from htfi.domain.decision import TICKS_PER_UNIT
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.forecasting.config import ForecastConfig
@@ -56,8 +57,19 @@ def test_a_series_that_hardly_moves_drifts_no_further_than_a_share_of_its_deviat
     assert 0.0 < expected(forecaster, "BILL/1d")[0] < 0.8 / 252**0.5 * 0.004
 
 
-def test_pairs_wild_series_and_parts_of_a_day_do_not_drift() -> None:
-    daily = walked({"EURUSD": noise(60, 0.006, 1), "COIN": noise(60, 0.08, 2)})
+def test_bands_that_were_even_about_zero_are_so_about_the_drift_to_the_tick() -> None:
+    forecaster = walked({"CALM": noise(60, 0.01, 1), "WILD": noise(60, 0.03, 2)})
+    batch = forecaster.forecast(["CALM/1d", "WILD/1d"])
+    of_walk = batch.experts[:, batch.names.index("random_walk")]
+    ticks = np.rint(of_walk * TICKS_PER_UNIT).astype(np.int64)
+    middle = ticks[..., batch.levels.index(0.5)]
+    assert (middle != 0).all()
+    assert (ticks + ticks[..., ::-1] == 2 * middle[..., None]).all()
+
+
+def test_pairs_yields_wild_series_and_parts_of_a_day_do_not_drift() -> None:
+    daily = walked({"EURUSD": noise(60, 0.006, 1), "COIN": noise(60, 0.08, 2), "US10Y": noise(60, 0.01, 3)})
+    assert not expected(daily, "US10Y/1d").any()
     assert not expected(daily, "EURUSD/1d").any()
     assert not expected(daily, "COIN/1d").any()
     hourly = walked({"SHARE": noise(60, 0.004, 1)}, "1h", 3600 * NS_PER_S)

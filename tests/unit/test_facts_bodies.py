@@ -1,6 +1,6 @@
 """Bodies: a few passages are read with the headline, which counts more; whatever a body's length, a constant number."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from htfi.narrative.facts.policy.action import PolicyExpectation, PolicyMove
 from htfi.narrative.facts.reading import Silence, read_for, reading_record
 from htfi.narrative.facts.record import KINDS, ROLES, BodyStance, EventKind, NewsFacts, Tense
 from htfi.narrative.facts.surprises import Verdict
-from htfi.narrative.processor import NewsProcessor
+from htfi.narrative.processor import MAX_SCORED_TOGETHER, NewsProcessor
 from htfi.narrative.routing import max_passages
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
@@ -240,3 +240,54 @@ def test_run_reads_no_body_of_what_it_sets_aside() -> None:
     made.receive(News(2, 2, "wire", 2, "b", "Acme reports on its third quarter", ("ACME",), body=body))
     assert len(made.select("ACME", 3).readings) == 2
     assert len(network.texts) == 4
+
+
+class Begins(ByWord):
+    """Notes when texts are begun and when the first of them is waited for; of headlines that end in a number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted: list[str] = []
+
+    def read(self, texts: Sequence[str]) -> Iterator[FactScores]:
+        kind = "headlines" if texts[0][-1].isdigit() else "passages"
+        self.noted.append(f"begin {kind}")
+        return self._waited_for(kind, texts)
+
+    def _waited_for(self, kind: str, texts: Sequence[str]) -> Iterator[FactScores]:
+        self.noted.append(f"wait for {kind}")
+        yield from super().read(texts)
+
+
+def test_bodies_of_some_are_read_while_the_next_are_scored_and_change_nothing() -> None:
+    network = Begins()
+
+    def processor(of: ByWord) -> NewsProcessor:
+        return NewsProcessor(
+            NarrativeConfig(), RoutingConfig(), Sanitiser(), Relevant(), SuspicionMonitor(),
+            facts=FactReader(of, EntityLinker({})),
+        )  # fmt: skip
+
+    def news(k: int) -> News:
+        side = ("soars", "plunges")[k % 2]
+        body = (
+            f"Net profit {side} to ${k} billion in the third quarter. Orders from Asia double to {k} units."
+        )
+        return News(k, k, "wire", k, f"n{k}", f"Acme reports results of quarter {k}", ("ACME",), body=body)
+
+    items = [news(k) for k in range(1, MAX_SCORED_TOGETHER + 3)]
+    together, alone = processor(network), processor(ByWord())
+    for one in (together, alone):
+        one.select("ACME", 0)
+    for item in items:
+        together.receive(item)
+        alone.receive(item)
+        alone.score_pending()
+    names = [item.id for item in items]
+    assert together.records(names) == alone.records(names)
+    of_headlines, begin, wait = (
+        ["begin headlines", "wait for headlines"],
+        "begin passages",
+        "wait for passages",
+    )
+    assert network.noted == [*of_headlines, begin, *of_headlines, begin, wait, wait]

@@ -20,6 +20,7 @@ from htfi.forecasting.kinds import (
     by_volatility,
     expand,
     is_currency_pair,
+    is_yield,
     kind_of,
     starting_weights,
 )
@@ -182,3 +183,30 @@ def test_a_series_that_starts_in_a_crisis_is_an_equity_again_after_a_year() -> N
     batch = f.forecast(["BANK/1d"])
     assert batch.ready.all()
     np.testing.assert_allclose(batch.weights.sum(axis=1), 1.0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        "^TNX",
+        "TNX",
+        "IRX",
+        "DGS10",
+        "DGS3MO",
+        "DTB4WK",
+        "us10y",
+        "DE10YT=RR",
+        "10YR",
+        "USGG10YR Index",
+        "GB2Y",
+    ],
+)
+def test_a_yield_is_told_by_its_name(symbol: str) -> None:
+    assert is_yield(symbol)
+
+
+@pytest.mark.parametrize(
+    "symbol", ["AAPL", "SPX", "MMM", "3M", "7203.T", "TYX2", "ES1", "GS", "BABY", "Y", "V2X", "ZN10"]
+)
+def test_names_of_shares_and_futures_are_no_yields(symbol: str) -> None:
+    assert not is_yield(symbol)

@@ -10,7 +10,7 @@ from htfi.domain.decision import FidelityPlan, Rung
 from htfi.domain.events import News
 from htfi.domain.news import NewsScores, ReadingBudget, Route, ScreenedItem, Screening
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
-from htfi.narrative.processor import MAX_PENDING, NewsProcessor
+from htfi.narrative.processor import MAX_PENDING, MAX_SCORED_TOGETHER, NewsProcessor
 from htfi.narrative.recent_news import NO_NEWS
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
@@ -101,9 +101,10 @@ def test_items_are_scored_together_and_at_the_latest_when_a_decision_asks() -> N
     made, scorer = desk()
     for k in range(1, MAX_PENDING + 4):
         made.receive(news(k, f"Company number {k} wins order {k * 7919} for plant {k * k}", f"S{k}"))
-    assert scorer.batches == [MAX_PENDING]
+    assert scorer.batches == [MAX_SCORED_TOGETHER] * (MAX_PENDING // MAX_SCORED_TOGETHER)
     made.select("S1", 100 * HOUR_NS)
-    assert scorer.batches == [MAX_PENDING, 3]
+    assert scorer.batches[-1] == 3
+    assert sum(scorer.batches) == MAX_PENDING + 3
 
 
 def test_what_is_corrected_is_read_no_more() -> None:

@@ -146,7 +146,7 @@ def test_a_series_that_begins_where_another_ends_is_said_and_not_joined():
     _days(panel, "OLD", range(30), 40.0)
     _days(panel, "NEW", range(32, 40), 40.05)
     assert [str(one) for one in panel.renames] == [
-        "OLD/1d ends on 1970-01-31 where NEW/1d begins on 1970-02-03 at its price: if it was renamed, set "
+        "OLD/1d ends on 1970-01-30 where NEW/1d begins on 1970-02-02 at its price: if it was renamed, set "
         'market.renames = {"OLD" = "NEW"}, so that its history counts'
     ]
     assert panel.age(panel.rows_of(["NEW/1d"])[0]) == 7

@@ -58,7 +58,12 @@ def test_no_more_is_read_ahead_than_the_bound_and_the_rest_with_the_next_text() 
 
 def test_what_follows_is_begun_and_not_again_where_a_cache_knew_it_all() -> None:
     begun: list[list[str]] = []
-    ahead = ReadAheadTextReader(Counts(), lambda texts: begun.append(list(texts)))
+
+    def begin(texts):
+        begun.append(list(texts))
+        return False
+
+    ahead = ReadAheadTextReader(Counts(), begin)
     texts = [f"a {number}" for number in range(2 * MAX_AHEAD)]
     ahead.expect(texts)
     assert begun == [texts[:MAX_AHEAD]]
@@ -68,6 +73,23 @@ def test_what_follows_is_begun_and_not_again_where_a_cache_knew_it_all() -> None
     assert begun[1:] == [texts[MAX_AHEAD + 1 :]]
     ahead.expect(["b", texts[0], "c"])
     assert begun[2:] == [["b", "c"]]
+
+
+def test_few_are_read_with_a_text_where_a_core_begins_with_those_that_follow() -> None:
+    begun: list[list[str]] = []
+
+    def begin(texts):
+        begun.append(list(texts))
+        return True
+
+    reader = Counts()
+    ahead = ReadAheadTextReader(reader, begin)
+    texts = [f"a {number}" for number in range(2 * MAX_AHEAD)]
+    ahead.expect(texts)
+    assert ahead.read(texts[:2]) == Counts().read(texts[:2])
+    few = len(reader.batches[0])
+    assert 2 < few < MAX_AHEAD // 4
+    assert begun[1:] == [texts[few : few + MAX_AHEAD]]
 
 
 def test_what_is_held_is_bounded_and_what_is_gone_is_read_again() -> None:

@@ -1,4 +1,4 @@
-"""Entries of versions 2 and 3: exact, canonical, refused where they are none, and laid out as docs/record.md says."""
+"""Entries of versions 2 to 4: exact, canonical, refused where they are none, and laid out as docs/record.md says."""
 
 import json
 import math
@@ -56,10 +56,27 @@ def test_a_decision_comes_out_as_it_went_in(make_decisions, encode):
     assert [encode(decode_entry(entry)) for entry in entries] == entries
 
 
-def test_the_newest_version_is_shorter(make_decisions):
+def test_each_version_is_shorter(make_decisions):
     decisions = make_decisions(40)
-    before, now = (sum(len(encode_entry(one, version)) for one in decisions) for version in WORDS)
-    assert now < 0.94 * before
+    sizes = [sum(len(encode_entry(one, version)) for one in decisions) for version in WORDS]
+    assert sizes[1] < 0.94 * sizes[0]
+    assert sizes[2] <= sizes[1]
+
+
+def test_tables_about_a_move_take_hardly_more_than_about_zero(make_decisions):
+    (decision,) = make_decisions(1)
+    num = len(decision.forecast.levels)
+    about_zero = [[(place - num // 2) * 10**7 + place // num for place in range(num)]]
+    sizes = {}
+    for version in WORDS:
+        for move in (0, 123_457):
+            ticks = {"ewma": [[one + move for one in row] for row in about_zero] * 3}
+            forecast = msgspec.structs.replace(decision.forecast, expert_ticks=ticks)
+            entry = encode_entry(msgspec.structs.replace(decision, forecast=forecast), version)
+            assert decode_entry(entry).forecast.expert_ticks == ticks
+            sizes[version, move] = len(entry)
+    assert sizes[3, 123_457] > sizes[3, 0] + 50
+    assert sizes[4, 123_457] <= sizes[4, 0] + 8
 
 
 def test_an_entry_of_version_1_is_read_and_compared_in_its_own_form(make_decisions):
@@ -99,8 +116,8 @@ def test_damaged_bytes_are_refused_or_another_decision(make_decisions, cut, plac
 
 def test_a_later_version_is_named(make_decisions):
     entry = bytearray(encode_entry(*make_decisions(1)))
-    entry[1] = 4
-    with pytest.raises(msgspec.ValidationError, match="version 4, this program knows up to 3: update htfi"):
+    entry[1] = 5
+    with pytest.raises(msgspec.ValidationError, match="version 5, this program knows up to 4: update htfi"):
         decode_entry(bytes(entry))
 
 
@@ -126,7 +143,7 @@ def test_the_id_is_read_without_the_rest(make_decisions, encode):
     entries = [encode(decision) for decision in decisions]
     assert [entry_id(entry) for entry in entries] == [decision.id for decision in decisions]
     assert [decode_entry(entry).id for entry in entries] == [decision.id for decision in decisions]
-    strange = (b"", b"{}", b"{", b"\x96", b"\x93\x01\x02\x03", b"\x96\x04\x90\x90\x90\x90\xc0", b"words")
+    strange = (b"", b"{}", b"{", b"\x96", b"\x93\x01\x02\x03", b"\x96\x05\x90\x90\x90\x90\xc0", b"words")
     assert [entry_id(entry) for entry in strange] == [None] * len(strange)
 
 
@@ -145,6 +162,8 @@ def test_a_reading_is_found_without_the_rest(make_decisions, encode):
     assert not any(has_reading(strange) for strange in (b"", b"{}", b"\x96", b"\x93\x01\x02\x03", b"words"))
 
 
+VERSIONS = st.sampled_from(list(WORDS))
+MIDDLES = st.just(0) | st.integers(-(2**60), 2**60)
 ROWS = st.integers(1, 15).flatmap(
     lambda width: st.lists(
         st.lists(st.integers(-(2**60), 2**60), min_size=width, max_size=width), min_size=1, max_size=6
@@ -152,40 +171,45 @@ ROWS = st.integers(1, 15).flatmap(
 )
 
 
-@given(rows=ROWS, mirrored=st.booleans(), rising=st.booleans(), in_bits=st.booleans())
-def test_rows_of_whole_numbers_come_out_as_they_went_in(rows, mirrored, rising, in_bits):
+@given(rows=ROWS, mirrored=st.booleans(), rising=st.booleans(), middle=MIDDLES, version=VERSIONS)
+def test_rows_of_whole_numbers_come_out_as_they_went_in(rows, mirrored, rising, middle, version):
     if rising:
         rows = [sorted(row) for row in rows]
     if mirrored:
         rows = [[(one - other) // 2 for one, other in zip(row, reversed(row), strict=True)] for row in rows]
         rows = [row if row == [-one for one in reversed(row)] else [0] * len(row) for row in rows]
+        rows = [[(one + middle) // 2 for one in row] for row in rows]
     width = len(rows[0])
-    packed = pack_rows(array("q", [one for row in rows for one in row]), width, in_bits)
-    assert unpack_rows(packed, width, in_bits) == rows
-    if mirrored and not in_bits:
+    packed = pack_rows(array("q", [one for row in rows for one in row]), width, version)
+    assert unpack_rows(packed, width, version) == rows
+    if mirrored and middle == 0 and version == 2:
         assert len(packed) <= len(rows) * (1 + 8 * ((width + 1) // 2))
 
 
 def test_a_row_in_bits_is_what_the_page_says():
-    rising = pack_rows(array("q", [-3, 1, 2, 2, 9]), 5, True)
+    rising = pack_rows(array("q", [-3, 1, 2, 2, 9]), 5, 4)
     assert int.from_bytes(rising, "little") == (
         0b10 | 3 << 2 | 3 << 8 | 5 << 14 | 4 << 17 | 1 << 20 | 0 << 23 | 7 << 26
     )
-    mirrored = pack_rows(array("q", [-7, -1, 0, 1, 7]), 5, True)
+    mirrored = pack_rows(array("q", [-7, -1, 0, 1, 7]), 5, 4)
     assert int.from_bytes(mirrored, "little") == 0b11 | 0 << 2 | 3 << 8 | 1 << 14 | 6 << 17
-    falling = pack_rows(array("q", [4, 1, 3]), 3, True)
+    about_two = pack_rows(array("q", [-5, 1, 2, 3, 9]), 5, 4)
+    assert int.from_bytes(about_two, "little") == 0b11 | 3 << 2 | 3 << 8 | 4 << 14 | 1 << 17 | 6 << 20
+    before = pack_rows(array("q", [-5, 1, 2, 3, 9]), 5, 3)
+    assert before[0] & 0b11 == 0b10
+    falling = pack_rows(array("q", [4, 1, 3]), 3, 4)
     assert int.from_bytes(falling, "little") == 0b00 | 4 << 2 | 3 << 8 | 8 << 14 | 5 << 18 | 4 << 21
     assert [len(one) for one in (rising, mirrored, falling)] == [4, 3, 3]
 
 
-@given(numbers=st.lists(st.floats(-1e5, 1e5), min_size=1, max_size=13), in_bits=st.booleans())
-def test_numbers_are_packed_only_where_they_are_exact(numbers, in_bits):
-    packed = pack_scaled(array("d", numbers), 1e6, len(numbers), in_bits)
+@given(numbers=st.lists(st.floats(-1e5, 1e5), min_size=1, max_size=13), version=VERSIONS)
+def test_numbers_are_packed_only_where_they_are_exact(numbers, version):
+    packed = pack_scaled(array("d", numbers), 1e6, len(numbers), version)
     if packed is not None:
-        back = [one / 1e6 for one in unpack_rows(packed, len(numbers), in_bits)[0]]
+        back = [one / 1e6 for one in unpack_rows(packed, len(numbers), version)[0]]
         assert [repr(one) for one in back] == [repr(one) for one in numbers]
     exact = array("d", [round(one, 6) + 0.0 for one in numbers])
-    assert pack_scaled(exact, 1e6, len(numbers), in_bits) is not None
+    assert pack_scaled(exact, 1e6, len(numbers), version) is not None
 
 
 def interpreted_module(name: str) -> dict[str, Any]:
@@ -224,27 +248,27 @@ def test_texts_are_spelled_once_compiled_or_not():
     assert [spelled.unpack(one) for one in packed[0]] == told
 
 
-@pytest.mark.parametrize("in_bits", [False, True])
-def test_the_interpreted_module_packs_the_same_bytes(in_bits):
+@pytest.mark.parametrize("version", WORDS)
+def test_the_interpreted_module_packs_the_same_bytes(version):
     interpreted = interpreted_module("ticks")
     assert ticks.COMPILED or ticks.pack_rows.__module__ == "htfi.pipeline.record.ticks"
     for width in (1, 2, 13):
         signed = [(-1) ** n * n**9 for n in range(6 * width)]
         values = array("q", [*signed, *range(-width, width), *[0] * width, *sorted(signed)])
-        assert interpreted["pack_rows"](values, width, in_bits) == pack_rows(values, width, in_bits)
+        assert interpreted["pack_rows"](values, width, version) == pack_rows(values, width, version)
         floats = array("d", [value / 1e10 for value in values])
-        assert interpreted["pack_scaled"](floats, 1e10, width, in_bits) == pack_scaled(
-            floats, 1e10, width, in_bits
+        assert interpreted["pack_scaled"](floats, 1e10, width, version) == pack_scaled(
+            floats, 1e10, width, version
         )
 
 
-@given(packed=st.binary(max_size=60), width=st.integers(1, 7), in_bits=st.booleans())
-def test_any_bytes_are_a_table_or_refused_compiled_or_not(packed, width, in_bits):
+@given(packed=st.binary(max_size=60), width=st.integers(1, 7), version=VERSIONS)
+def test_any_bytes_are_a_table_or_refused_compiled_or_not(packed, width, version):
     interpreted = interpreted_module("ticks")
 
     def read(unpack, *scale):
         try:
-            return unpack(packed, *scale, width, in_bits)
+            return unpack(packed, *scale, width, version)
         except ValueError as error:
             return str(error)
 
@@ -259,7 +283,8 @@ def test_the_page_states_the_layout():
     assert layout() in page, (
         "docs/record.md differs from the types: fields and members are added at the end only"
     )
-    for version, more in ((2, WORDS[2]), (3, WORDS[3][len(WORDS[2]) :])):
+    for version, known in WORDS.items():
+        more = known[len(WORDS.get(version - 1, ())) :]
         assert f"`{'` `'.join(more)}`" in page, f"the known texts of version {version} may not change"
     assert ", ".join(f"`{slot}`" for slot in SLOT_ORDER) in page
     for version, phrasing in PHRASINGS.items():
@@ -270,14 +295,21 @@ def test_the_page_states_the_layout():
 @pytest.mark.parametrize("encode", IN_VERSIONS)
 def test_the_independent_reader_reads_a_ledger(tmp_path, make_decisions, encode):
     decisions = make_decisions(3)
+    forecast = decisions[2].forecast
+    num = len(forecast.levels)
+    moved = [[0.0012 + (place - num // 2) / 1e3 for place in range(num)] for _ in forecast.horizons]
+    rows = [[round(one, 10) for one in row] for row in moved]
+    decisions[2] = msgspec.structs.replace(
+        decisions[2], forecast=msgspec.structs.replace(forecast, quantiles=rows)
+    )
     ledger = open_ledger(tmp_path, origin="htfi.example/run", durable=False)
     ledger.append([encode(decision) for decision in decisions])
     ledger.close()
     words = [sys.executable, "-I", str(ROOT / "examples/read_record.py"), str(tmp_path / "ledger.db"), "2"]
     told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
     assert "'symbol': 'SPX'" in told
-    middle = decisions[2].forecast.quantiles[0][6] * 100
-    assert f"50% {middle:+.4f}%" in told
+    for level, one in zip(forecast.levels, rows[0], strict=True):
+        assert f"{100 * level:g}% {100 * one:+.4f}%" in told
     gone = subprocess.run([*words[:-1], "3"], capture_output=True, text=True, check=False, timeout=60)
     assert (gone.returncode, gone.stderr) == (1, f"{tmp_path}/ledger.db: no entry 3\n")
 

@@ -10,6 +10,7 @@ import pytest
 
 from htfi.apps.cli.settings import settings_page
 from htfi.domain.errors import InvalidInput
+from htfi.wiring.setting_list import list_settings
 from htfi.wiring.settings import (
     EARLIER_NAMES,
     RECORDED_CONSTANTS,
@@ -18,7 +19,6 @@ from htfi.wiring.settings import (
     decode_settings,
     digest_of,
     encode_settings,
-    list_settings,
     load_settings,
     override,
     settings_digest,

@@ -1,14 +1,18 @@
 """When a row of a calendar happens: instants, wall clocks of a zone, days without a time; in UTC nanoseconds."""
 
 import re
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from htfi.domain.errors import InvalidInput, MissingZone
 from htfi.domain.time import NS_PER_S, parse_timestamp, to_ns
 
-_CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap]m)?", re.IGNORECASE)
+_CLOCK = re.compile(r"(\d{1,2})(?::(\d\d)(?::(\d\d))?)?\s*([ap]m)?", re.IGNORECASE)
+# Zones behind a clock, each with its summer time: vendors write EST the year round.
+_SHORT_ZONE = re.compile(r"(?<=[\d\sMm])\s*(E[SD]?T|CES?T|JST|UTC|GMT)$", re.IGNORECASE)
+_SHORT_ZONES = {"E": "America/New_York", "C": "Europe/Berlin", "J": "Asia/Tokyo", "U": "UTC", "G": "UTC"}
+_SERIAL_DAYS = 20_000, 80_000  # days since 30 December 1899, as spreadsheets number them: 1954 to 2119
 _NO_CLOCK = re.compile(
     r"(?:all[- ]?day|tentative|day \d+|tbd|tba|n/?a|tns|-+|(?:time[- ])?not[- ]supplied|)", re.IGNORECASE
 )
@@ -28,7 +32,6 @@ _BESIDE_SESSION = (
 _YEAR_FIRST = re.compile(
     r"(?P<year>\d{4})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})(?P<clock>\b.*)"
 )
-_UTC = re.compile(r"(?<=[\d\sMm])\s*(?:UTC|GMT)$", re.IGNORECASE)
 _TWO_WAYS = re.compile(
     r"(?P<first>\d{1,2})(?P<sign>[-/])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4})(?P<clock>.*)"
 )
@@ -71,21 +74,27 @@ def wall_clock_ns(moment: datetime, zone: ZoneInfo, shown: str) -> int:
 def event_time(value: Any, clock: Any, zone: ZoneInfo | None, time_format: str = "") -> tuple[int, bool]:
     """When an event happens, and whether to the minute: a day without a time is its midnight in UTC, and False.
 
-    `value` is a text (ISO 8601, or as `time_format` of strptime states), a datetime, a date, or a number of seconds,
-    ms, us or ns since 1970; `clock` a time of day beside it ('8:30am', 'All Day', 'Tentative'), None where there is no
-    such column. Raises: InvalidInput.
+    `value` is a text (ISO 8601, or as `time_format` of strptime states), a datetime, a date, a number of seconds, ms,
+    us or ns since 1970, or a spreadsheet's number of a day; `clock` a time of day beside it ('8:30am', '4 PM EDT',
+    'All Day', 'Tentative'), None where there is no such column; a zone that it names stands before `zone`.
+    Raises: InvalidInput.
     """
     moment, has_clock = _moment(value, time_format)
     if isinstance(moment, int):
         return _checked(moment, value), True
+    is_written = not isinstance(value, datetime)  # else it knows which of two equal clocks it is
     if clock is not None:
+        is_written = True
+        clock, own_zone = _short_zone_apart(clock)
         at = _clock(clock)
         has_clock = at is not None
-        moment = datetime.combine(moment.date(), at or time(), moment.tzinfo)
+        moment = datetime.combine(moment.date(), at or time(), own_zone or moment.tzinfo)
     if not MIN_YEAR <= moment.year < MAX_YEAR:
         raise InvalidInput(f"'{_shown(value)}' is outside {MIN_YEAR} to {MAX_YEAR}")
     if not has_clock:
         return to_ns(datetime(moment.year, moment.month, moment.day, tzinfo=UTC)), False
+    if is_written and isinstance(moment.tzinfo, ZoneInfo):
+        moment, zone = moment.replace(tzinfo=None), moment.tzinfo
     if moment.tzinfo is not None:
         return to_ns(moment), True
     if zone is None:
@@ -101,7 +110,7 @@ def _moment(value: Any, time_format: str) -> tuple[datetime | int, bool]:
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day), False  # noqa: DTZ001
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return _since_1970(value), True
+        return _of_number(value)
     text = "" if value is None else str(value).strip()
     if not text:
         raise InvalidInput("the row has no time")
@@ -113,16 +122,29 @@ def _moment(value: Any, time_format: str) -> tuple[datetime | int, bool]:
                 f"'{_shown(text)}' does not have the form time_format = \"{time_format}\""
             ) from None
         return found, "%H" in time_format or "%I" in time_format
-    written, text = text, _in_iso_order(text)
+    written = text
+    text, own_zone = _short_zone_apart(text)
+    text = _in_iso_order(text)
     if re.fullmatch(r"\d{9,19}", text):
         return _since_1970(int(text)), True
+    if re.fullmatch(r"\d{5}(?:\.\d+)?", text):
+        return _of_number(float(text))
     try:
         found = datetime.fromisoformat(text)
         if found.tzinfo is not None:
             return parse_timestamp(text), True
+        found = found.replace(tzinfo=own_zone)
     except (ValueError, OverflowError):
         raise InvalidInput(f"'{_shown(written)}' {_no_time(written)}") from None
     return found, ":" in text or "T" in text
+
+
+def _short_zone_apart(value: Any) -> tuple[Any, ZoneInfo | None]:
+    """A text without the zone at its end ('8:30 am', New York of '8:30 am EDT'); anything else as it is."""
+    found = _SHORT_ZONE.search(value.rstrip()) if isinstance(value, str) else None
+    if found is None:
+        return value, None
+    return value[: found.start()], ZoneInfo(_SHORT_ZONES[found[1][0].upper()])
 
 
 def _no_time(text: str) -> str:
@@ -144,22 +166,28 @@ def _no_time(text: str) -> str:
 
 
 def _in_iso_order(text: str) -> str:
-    """'3.11.2023 8:30' and 'Nov 3, 2023 8:30 am GMT' as '2023-11-03 08:30:00(Z)'; any other text as it is."""
-    text, is_utc = _UTC.subn("", text)
-    zone = "Z" if is_utc else ""
+    """'3.11.2023 8:30' and 'Nov 3, 2023 8:30 am' as '2023-11-03 08:30:00'; any other text as it is."""
     found = _YEAR_FIRST.fullmatch(text) or _DAY_FIRST.fullmatch(text) or _NAMED_MONTH.fullmatch(text)
     if found is None:
-        return text + zone
+        return text
     part = {name: value for name, value in found.groupdict().items() if value is not None}
     day, month = part.get("day", part.get("number", "")), part.get("month", part.get("name", ""))
     if not month.isdigit():
         if month[:3].lower() not in _MONTHS:
-            return text + zone
+            return text
         month = str(_MONTHS.index(month[:3].lower()) + 1)
     clock = part["clock"].strip(" ,T")
     at = _clock(clock) if _CLOCK.fullmatch(clock) else None
-    rest = (f" {at.isoformat()}" if at else f" {clock}") + zone if clock else ""
+    rest = (f" {at.isoformat()}" if at else f" {clock}") if clock else ""
     return f"{part['year']}-{int(month):02}-{int(day):02}{rest}"
+
+
+def _of_number(value: float) -> tuple[datetime | int, bool]:
+    first, beyond = _SERIAL_DAYS
+    if not first <= value < beyond:
+        return _since_1970(value), True
+    seconds = round(value * 86_400)
+    return datetime(1899, 12, 30) + timedelta(seconds=seconds), seconds % 86_400 != 0  # noqa: DTZ001
 
 
 def _since_1970(value: float) -> int:
@@ -178,12 +206,12 @@ def _clock(value: Any) -> time | None:
         if words.fullmatch(text):
             return at
     match = _CLOCK.fullmatch(text)
-    if match is not None:
+    if match is not None and (match[2] or match[4]):
         hour, half = int(match[1]), (match[4] or "").lower()
         if not half or 1 <= hour <= 12:
             hour = hour % 12 + (12 if half == "pm" else 0) if half else hour
             try:
-                return time(hour, int(match[2]), int(match[3] or 0))
+                return time(hour, int(match[2] or 0), int(match[3] or 0))
             except ValueError:
                 pass
     raise InvalidInput(f"'{_shown(text)}' is not a time of day such as 14:00 or 8:30am")

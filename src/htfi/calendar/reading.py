@@ -72,9 +72,10 @@ class _EventVersion(NamedTuple):
 
 
 def read_events(
-    names: Sequence[str], rows: Iterable[tuple[str, Row]], source: CalendarSource, where: str
+    names: Sequence[str], rows: Iterable[tuple[str, Row | str]], source: CalendarSource, where: str
 ) -> CalendarReading:
-    """The events of rows, each with its place ('line 7'); `names` are the columns, `where` begins an error.
+    """The events of rows, each with its place ('line 7'), or with why it cannot be read; `names` are the columns,
+    `where` begins an error.
 
     Raises: InvalidInput, where columns are missing, there are too many rows, or none can be read.
     """
@@ -84,6 +85,9 @@ def read_events(
         reading.num_rows += 1
         if reading.num_rows > MAX_ROWS:
             raise InvalidInput(f"{where}: more than {MAX_ROWS:,} rows")
+        if isinstance(row, str):
+            reading.faults.append(RowFault(place, row, refused=True))
+            continue
         try:
             line = _read_line(row, columns, source, zone, place, reading.faults)
         except MissingZone as error:  # of one row as of all

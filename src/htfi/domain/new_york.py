@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.time import NS_PER_S
+from htfi.domain.time import NS_PER_S, format_ns
 
 Instants = NDArray[np.int64]
 
@@ -30,6 +30,11 @@ def closing_ns(ends_ns: Instants) -> Instants:
     Its date is the day that a bar of a day or longer belongs to: one that carries a date alone ends at that day's end.
     """
     return to_local_ns(ends_ns - 1)
+
+
+def closing_day(end_ns: int) -> str:
+    """The date that New York's wall clock shows just before an instant in UTC: 2024-01-05 for midnight of the 6th."""
+    return format_ns(int(closing_ns(np.array([end_ns], np.int64))[0]))[:10]
 
 
 def to_utc_ns(local_ns: Instants) -> Instants:

@@ -123,3 +123,20 @@ def _bounds_text(meta: Meta) -> str:
 
 def _value_text(value: Any) -> str:
     return f"{value:,.15g}" if isinstance(value, float) else str(value)[:60]
+
+
+def toml_value(value: Any) -> str:
+    """A value as it stands in a TOML file; nothing where there is none."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return f"{value:_}" if isinstance(value, int) else f"{value:g}"
+        case tuple() | list():
+            return f"[{', '.join(map(toml_value, cast('list[Any]', value)))}]"
+        case dict():
+            return "{}"
+        case _:
+            return f'"{value}"'

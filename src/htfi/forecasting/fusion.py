@@ -86,7 +86,7 @@ def stack_on_grid(
     idle: NDArray[np.bool_] | None = None,
 ) -> None:
     """Put the quantiles [n, H, Q] of K experts side by side into `stacked` [n, K, H, Q], times factors `ahead` [n, H],
-    moved by `coming` [n, H], `on_grid`; NaN where an expert has none or is `idle` [n, K]."""
+    moved by `coming` [n, H] in whole ticks, `on_grid`; NaN where an expert has none or is `idle` [n, K]."""
     if compiled.core is not None:
         flags = None if idle is None else idle.view(np.uint8)
         compiled.core.stack_on_grid(
@@ -97,10 +97,18 @@ def stack_on_grid(
         if found is None:
             stacked[:, k] = np.nan
             continue
-        moved = found if ahead is None else found * ahead[:, :, None]
-        stacked[:, k] = on_grid(moved if coming is None else moved + coming[:, :, None])
+        stacked[:, k] = _moved(found if ahead is None else found * ahead[:, :, None], coming)
     if idle is not None:
         stacked[idle] = np.nan
+
+
+def _moved(returns: Array, coming: Array | None) -> Array:
+    """Returns [n, H, Q] `on_grid`, moved by whole ticks [n, H]: what lies alike about 0 lies so about the move."""
+    found = on_grid(returns)
+    if coming is None:
+        return found
+    ticks = found * TICKS_PER_UNIT + np.rint(coming * TICKS_PER_UNIT)[:, :, None]
+    return on_grid(ticks / TICKS_PER_UNIT)
 
 
 def combine(

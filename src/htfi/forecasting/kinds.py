@@ -5,6 +5,7 @@ Weights are in fusion_priors.toml: what the best fixed mix had on staged panels 
 """
 
 import math
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,6 +47,10 @@ _CODES = (
     "SAR SEK SGD THB TRY TWD UAH USD XAG XAU XPD XPT ZAR"
 )  # parted by spaces, which no code of three letters holds
 _SEPARATORS = str.maketrans("", "", "/-_. ")
+# Yields as CBOE, FRED and vendors name them: ^TNX, DGS10, DTB3, US10Y, 10YR, DE10YT=RR, USGG10YR Index.
+_YIELD = re.compile(
+    r"\^?(?:IRX|FVX|TNX|TYX)(?:\.X)?|(?:DGS|DTB)\d{1,2}(?:MO|WK)?|(?:.*\D)?\d{1,2}YR?(?:T?=\w+| INDEX)?"
+)
 
 
 def expand(experts: Sequence[str]) -> tuple[str, ...]:
@@ -84,6 +89,11 @@ def is_currency_pair(symbol: str) -> bool:
     return (
         len(letters) == 6 and len(codes) == 2 and letters.isalpha() and all(code in _CODES for code in codes)
     )
+
+
+def is_yield(symbol: str) -> bool:
+    """Whether a symbol is named as the yield of a bond or bill: a level that carries no premium for risk."""
+    return _YIELD.fullmatch(symbol.upper()) is not None
 
 
 def by_volatility(kinds: NDArray[np.int64], sigma: Array, lengths_ns: NDArray[np.int64]) -> NDArray[np.int64]:

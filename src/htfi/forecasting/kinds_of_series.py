@@ -23,6 +23,7 @@ from htfi.forecasting.kinds import (
     KindChoice,
     bar_length_ns,
     by_volatility,
+    is_yield,
     kind_of,
     trading_days,
 )
@@ -48,7 +49,7 @@ class KindsOfSeries:
         self._columns = SeriesColumns()
         self._columns.declare("kind", _UNKNOWN, np.int64)
         self._columns.declare("length_ns", 0, np.int64)
-        self._columns.declare("days", 0.0)  # trading days that a bar holds
+        self._columns.declare("days", 0.0)  # trading days that a bar holds; 0 for yields, which have no drift
         self._columns.declare("group", 0, np.int64)
         self._num = 0
         self.pool_sizes: dict[int, int] = {}
@@ -63,7 +64,7 @@ class KindsOfSeries:
             self._columns["kind"][row] = kind_of(symbol, panel.intervals[row])
             length_ns = bar_length_ns(panel.intervals[row])
             self._columns["length_ns"][row] = length_ns
-            self._columns["days"][row] = trading_days(length_ns)
+            self._columns["days"][row] = 0.0 if is_yield(symbol) else trading_days(length_ns)
             self._columns["group"][row] = panel.group_of(row)
         self._num = len(panel)
         self._count()
@@ -122,7 +123,7 @@ class KindsOfSeries:
 
     def drift_days(self, index: NDArray[np.intp]) -> NDArray[np.float64]:
         """The trading days [n] that a bar of each row holds; 0 for series of which no drift is expected: pairs of
-        currencies, wild ones, parts of a day, and bars without a length."""
+        currencies, yields, wild ones, parts of a day, and bars without a length."""
         return np.where(self._columns["kind"][index] == EQUITY, self._columns["days"][index], 0.0)
 
     def choices(self, names: Sequence[str]) -> list[KindChoice]:

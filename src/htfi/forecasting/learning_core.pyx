@@ -1110,12 +1110,14 @@ def stack_on_grid(
                     factor = ahead[i, j]
                     for q in range(num_levels):
                         to[q] = to[q] * factor
-                if has_coming:
-                    move = coming[i, j]
-                    for q in range(num_levels):
-                        to[q] = to[q] + move
                 for q in range(num_levels):
-                    to[q] = nearest(clamp(to[q], largest) * ticks) / ticks + 0.0
+                    to[q] = nearest(clamp(to[q], largest) * ticks)
+                if has_coming:
+                    move = nearest(coming[i, j] * ticks)
+                    for q in range(num_levels):
+                        to[q] = clamp(to[q] + move, largest * ticks)
+                for q in range(num_levels):
+                    to[q] = to[q] / ticks + 0.0
 
 
 def fill_matured(

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.events import Bar
-from htfi.domain.time import NS_PER_DAY, format_ns
+from htfi.domain.new_york import closing_day
+from htfi.domain.time import NS_PER_DAY
 
 Array = NDArray[np.float64]
 
@@ -30,7 +31,7 @@ class RenameFound:
 
     def __str__(self) -> str:
         old, new = f"{self.old}/{self.interval}", f"{self.new}/{self.interval}"
-        ended, began = (format_ns(end_ns)[:10] for end_ns in (self.old_end_ns, self.new_end_ns))
+        ended, began = (closing_day(end_ns) for end_ns in (self.old_end_ns, self.new_end_ns))
         return (
             f"{old} ends on {ended} where {new} begins on {began} at its price: if it was renamed, set "
             f'market.renames = {{"{self.old}" = "{self.new}"}}, so that its history counts'

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
 from htfi.domain.events import Bar
-from htfi.domain.new_york import to_local_ns
-from htfi.domain.time import format_ns
+from htfi.domain.new_york import closing_day
 
 Array = NDArray[np.float64]
 
@@ -58,9 +57,8 @@ class SplitFound:
 
     @property
     def day(self) -> str:
-        """The day in New York on which the bar ended, one that ended at midnight being of the day before."""
-        local_ns = int(to_local_ns(np.array([self.end_ns - 1], np.int64))[0])
-        return format_ns(local_ns)[:10]
+        """The day in New York on which the bar ended."""
+        return closing_day(self.end_ns)
 
     @property
     def setting(self) -> str:

@@ -120,17 +120,26 @@ class ItemFacts:
         if self._read_ahead is not None:
             self._read_ahead.forget(headline)
 
-    def read_routed(self, routed: Sequence[NewsRecord]) -> list[NewsFacts]:
-        """The facts of items, in order; of each body what its route allows, and nothing where it concerns no series of
-        the run. None where no facts are read. What was held of them is dropped. Raises: DependencyUnavailable.
+    def begin_routed(self, routed: Sequence[NewsRecord]) -> Callable[[], Sequence[NewsFacts]]:
+        """What gives the facts of items, in order, once it is called: of each body what its route allows, and nothing
+        where it concerns no series of the run. None where no facts are read. Headlines are read now, and other cores
+        read passages meanwhile. Raises: DependencyUnavailable, as what it gives does.
         """
         if self._reader is None:
-            return []
+            return lambda: ()
         found = [self._prepared_facts(one) for one in routed]
         unread = [one for one, facts in zip(routed, found, strict=True) if facts is None]
-        read = iter(self.read_bodies(unread, [one.screened.item.body for one in unread]))
+        finish = self._begin_bodies(unread, [one.screened.item.body for one in unread])
+
+        def with_prepared() -> list[NewsFacts]:
+            read = iter(finish())
+            return [next(read) if facts is None else facts for facts in found]
+
+        return with_prepared
+
+    def drop_prepared(self) -> None:
+        """Drop what was held of items that are scored by now."""
         self._prepared.clear()
-        return [next(read) if facts is None else facts for facts in found]
 
     def _prepared_facts(self, note: NewsRecord) -> NewsFacts | None:
         """The facts of an item as they were prepared; None where they were not."""
@@ -145,6 +154,12 @@ class ItemFacts:
         """The facts of items with these bodies, of which the passages are read that are allowed and worth it. Raises:
         DependencyUnavailable.
         """
+        return self._begin_bodies(notes, bodies)()
+
+    def _begin_bodies(
+        self, notes: Sequence[NewsRecord], bodies: Sequence[str]
+    ) -> Callable[[], Sequence[NewsFacts]]:
+        """What gives the facts of items with these bodies."""
 
         def num_passages(place: int, facts: NewsFacts) -> int:
             note = notes[place]
@@ -158,9 +173,11 @@ class ItemFacts:
             return min(allowed, num_passages_worth(facts, bodies[place], readings))
 
         if self._reader is None or not notes:
-            return []
+            return lambda: ()
         items = [one.screened.item for one in notes]
-        return self._reader.read([one.headline for one in items], bodies, num_passages, self._named_in(items))
+        return self._reader.begin(
+            [one.headline for one in items], bodies, num_passages, self._named_in(items)
+        )
 
     def leaves_body(self, note: NewsRecord, facts: NewsFacts | None) -> bool:
         """Whether a body that may be read was not, because its item concerns no series of the run so far."""

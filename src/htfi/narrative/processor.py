@@ -5,7 +5,7 @@ set aside keeps its reason, so that a decision can record it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -46,13 +46,21 @@ from htfi.narrative.text import clean
 from htfi.narrative.unread_bodies import UnreadBodies
 
 DEFAULT_DEADLINE_MS = 250.0  # of a reading
-MAX_PENDING = 256  # items that are scored together
+MAX_PENDING = 256  # items that may wait to be scored
+MAX_SCORED_TOGETHER = 64  # of these; their bodies are read while the next are scored
 MAX_ENCODER_ITEMS = 6  # items of a decision that the encoder alone reads
 MAX_SET_ASIDE = 6  # items set aside that a decision records
 
 
 def forget_nothing(_: Sequence[str]) -> None:
     """For a processor without a cache."""
+
+
+class _Begun(NamedTuple):
+    """Items that were scored, and what gives the facts of those that are not in quarantine."""
+
+    routed: Sequence[NewsRecord]
+    facts: Callable[[], Sequence[NewsFacts]]
 
 
 class NewsProcessor:
@@ -163,18 +171,31 @@ class NewsProcessor:
 
     def score_pending(self) -> None:
         """Score the items that arrived and store them. Raises: DependencyUnavailable."""
-        if not self._pending:
-            return
         pending, self._pending = self._pending, []
-        usable = [one for one in pending if one.verdict is not Screening.QUARANTINE]
+        begun: _Begun | None = None
+        for start in range(0, len(pending), MAX_SCORED_TOGETHER):
+            following = self._begin(pending[start : start + MAX_SCORED_TOGETHER])
+            if begun is not None:
+                self._store_begun(begun)
+            begun = following
+        if begun is not None:
+            self.facts.drop_prepared()
+            self._store_begun(begun)
+
+    def _begin(self, screened: Sequence[ScreenedItem]) -> _Begun:
+        """Score and route items, and begin to read their bodies: other cores go on while the next are scored."""
+        usable = [one for one in screened if one.verdict is not Screening.QUARANTINE]
         scored = iter(self.scorer.score(usable))
         routed = [
             self._routed(one, None if one.verdict is Screening.QUARANTINE else next(scored))
-            for one in pending
+            for one in screened
         ]
         readable = [one for one in routed if one.screened.verdict is not Screening.QUARANTINE]
-        read = iter(self.facts.read_routed(readable))
-        for one in routed:
+        return _Begun(routed, self.facts.begin_routed(readable))
+
+    def _store_begun(self, begun: _Begun) -> None:
+        read = iter(begun.facts())
+        for one in begun.routed:
             self._store(one, None if one.screened.verdict is Screening.QUARANTINE else next(read, None))
 
     def _routed(self, screened: ScreenedItem, scores: NewsScores | None) -> NewsRecord:

@@ -1,4 +1,4 @@
-"""Policy bundles of a governance folder: from draft to activation and revocation; and the one that a run goes by."""
+"""Policy bundles of a governance folder: from draft to activation and revocation."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from htfi.adapters.stores.adoption_folder import (
     write_nodes,
 )
 from htfi.adapters.stores.bundle_folder import OFFICERS_FILE, bundle_path, read_text, write_text
-from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.time import NS_PER_S, Clock, SystemClock
 from htfi.governance.breakers.config import unusable_scopes
 from htfi.governance.bundles.bundle import (
@@ -35,7 +35,7 @@ from htfi.governance.bundles.bundle import (
     write_bundle,
     write_officers,
 )
-from htfi.governance.bundles.changes import MAX_LEAD_NS, REVOCATION_HEADING, ChangeChecker, parse_change
+from htfi.governance.bundles.changes import MAX_LEAD_NS, REVOCATION_HEADING, ChangeChecker
 from htfi.governance.bundles.in_force import (
     BundleActivated,
     BundleEntry,
@@ -47,7 +47,6 @@ from htfi.governance.bundles.in_force import (
     newest_quorum,
 )
 from htfi.governance.bundles.tables import BundleTables, ValueChange, changes, read_tables
-from htfi.governance.control.requests import BundleOffer
 from htfi.governance.ledger.note import NoteSignature, SignedNote, VerifierKey, parse_verifier_key
 from htfi.wiring.governance_log import GOVERNANCE_DATABASE, open_governance_log, read_governance_log
 
@@ -350,82 +349,3 @@ def _record(folder: Path, make: Callable[[int], BundleEntry], clock: Clock | Non
         log.append([msgspec.json.encode(make((clock or SystemClock()).now_ns()))])
     finally:
         log.close()
-
-
-class BundleWatch:
-    """The bundle that the nodes of a governance folder go by; a look costs two `stat` where nothing changed."""
-
-    def __init__(self, folder: Path) -> None:
-        """Raises: InvalidInput where it is not a governance folder."""
-        require_governance_folder(folder)
-        self._folder = folder
-        self._roll = read_roll(folder) if (folder / OFFICERS_FILE).exists() else None
-        self._mark: tuple[int, ...] | None = None
-        self._entries: list[BundleEntry] = []
-        self._found = BundleInForce(None, "", None)
-        self._nodes = read_nodes(folder)
-        self._hold = ""
-
-    def poll(self, now_ns: int) -> BundleOffer | None:
-        """What to go by now, where that changed since the last look.
-
-        A folder that cannot be read, or whose bundles do not hold, holds everything back: unknown means no.
-        """
-        mark, hold = self._files(), read_hold(self._folder, now_ns) if self._nodes else ""
-        is_same = mark == self._mark and hold == self._hold
-        if is_same and (self._found.until_ns is None or now_ns < self._found.until_ns):
-            return None
-        before, self._hold = self._found, hold
-        try:
-            if mark != self._mark:
-                self._entries = self._verified()
-            self._found = bundle_in_force(self._entries, now_ns)
-        except HtfiError as error:
-            self._found = BundleInForce(before.bundle, f"the governance folder cannot be used: {error}", None)
-        self._mark = mark
-        if hold:
-            self._found = self._found._replace(stale=hold)
-        if before[:2] == self._found[:2]:
-            return None
-        bundle, stale = self._found.bundle, self._found.stale
-        if bundle is None:
-            return BundleOffer(f"bundle-none-{now_ns}", now_ns, "", 0, "", stale)
-        name = f"bundle-{bundle.head.number}-{bundle.digest[:8]}-{now_ns}"
-        return BundleOffer(name, now_ns, bundle.digest, bundle.head.number, bundle.text, stale)
-
-    def _verified(self) -> list[BundleEntry]:
-        """The entries, each activation and revocation checked again. Raises: InvalidInput, IntegrityError, …"""
-        entries = read_entries(self._folder)
-        if not entries:
-            return entries
-        roll = self._roll = self._roll or read_roll(self._folder)
-        check, chosen = ChangeChecker(roll, verify_signature), list[str]()
-        for one in entries:
-            if isinstance(one, BundleProposed):
-                continue
-            note, change = parse_change(one.note)
-            if isinstance(change, PolicyBundle) != isinstance(one, BundleActivated) or (
-                change.digest != one.digest
-            ):
-                raise IntegrityError(f"the entry on bundle {one.number} is not what its note states")
-            if isinstance(one, BundleRevoked):
-                objection = check(chosen, one.note, None)
-                if not objection and one.by not in signers_of(note, roll, verify_signature):
-                    objection = f"its revocation is not signed by {one.by}"
-            else:
-                expires_ns = parse_bundle(note.text).head.expires_ns
-                objection = check(chosen, one.note, min(one.at_ns, (expires_ns or one.at_ns + 1) - 1))
-            if objection:
-                raise IntegrityError(f"the entry on bundle {one.number}: {objection}")
-            chosen.append(one.note)
-        return entries
-
-    def _files(self) -> tuple[int, ...]:
-        mark: list[int] = []
-        for name in (GOVERNANCE_DATABASE, f"{GOVERNANCE_DATABASE}-wal"):
-            try:
-                about = (self._folder / name).stat()
-                mark += (about.st_mtime_ns, about.st_size)
-            except OSError:
-                mark += (0, 0)
-        return tuple(mark)

@@ -52,7 +52,8 @@ from htfi.wiring.authorisation import (
     shared_key,
     sign_allowed,
 )
-from htfi.wiring.bundles import BundleWatch, require_governance_folder
+from htfi.wiring.bundle_watch import BundleWatch
+from htfi.wiring.bundles import require_governance_folder
 from htfi.wiring.governance_log import GOVERNANCE_ORIGIN
 from htfi.wiring.ledger import DATABASE, is_running, open_ledger, open_ledger_readonly
 from htfi.wiring.request_token import RequestToken, new_token

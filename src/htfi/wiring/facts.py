@@ -1,6 +1,6 @@
 """Opens the reader of facts: the heads of facts on the shipped encoder, and the names of a run's symbols."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from htfi import models
@@ -32,9 +32,14 @@ class ShippedFactNetwork:
         )
 
     def read(self, texts: Sequence[str]) -> Iterator[FactScores]:
-        """One per text, in order, as they are asked for. Raises: IntegrityError, DependencyUnavailable."""
+        """One per text, in order, as they are asked for; other cores begin to read at once. Raises: IntegrityError,
+        DependencyUnavailable.
+        """
+        return self._scores_of_parts(texts, self._encoder.read_parts(texts))
+
+    def _scores_of_parts(self, texts: Sequence[str], parts: Iterable[TextEmbeddings]) -> Iterator[FactScores]:
         start = 0
-        for embeddings in self._encoder.read_parts(texts):
+        for embeddings in parts:
             end = start + len(embeddings.states)
             yield from self.scores(texts[start:end], embeddings)
             start = end

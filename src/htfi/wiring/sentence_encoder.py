@@ -75,35 +75,43 @@ class SentenceEncoder:
         return TextEmbeddings(*network.read([self.tokens(text) for text in texts], self._threads))
 
     def read_parts(self, texts: Sequence[str]) -> Iterator[TextEmbeddings]:
-        """As `read`, in parts. Other threads read the next parts while one is used, and who waits for a part helps.
+        """As `read`, in parts. Other threads begin with the first parts at once and with others as these are used, and
+        who waits for a part helps.
 
         Raises: DependencyUnavailable, InvalidInput.
         """
         network = self._network
         # The general engine asks for the interpreter too often: it gains nothing from parts.
         if len(texts) < 2 or not isinstance(network, NativeSentenceEncoder):
-            yield self.read(texts)
-            return
-        started = deque[_Part]()
-        num_tokens = 0
-        for part in self._parts(network, texts):
+            return (self.read(one) for one in (texts,))
+        parts, started = self._parts(network, texts), deque[_Part]()
+        self._start_more(parts, started)
+        return self._embeddings(parts, started)
+
+    def _start_more(self, parts: Iterator["_Part"], started: deque["_Part"]) -> None:
+        """Start as many of the next parts as may be read before they are used."""
+        most = _STARTED_TOKENS if self._threads > 1 else 0
+        num_tokens = sum(part.num_tokens for part in started)
+        while num_tokens <= most and (part := next(parts, None)) is not None:
             started.append(part)
             num_tokens += part.num_tokens
-            while started and (self._threads < 2 or num_tokens > _STARTED_TOKENS):
-                num_tokens -= started[0].num_tokens
-                yield started.popleft().embeddings()
-        while started:
-            yield started.popleft().embeddings()
 
-    def begin(self, texts: Sequence[str]) -> None:
+    def _embeddings(self, parts: Iterator["_Part"], started: deque["_Part"]) -> Iterator[TextEmbeddings]:
+        while started:
+            first = started.popleft()
+            self._start_more(parts, started)
+            yield first.embeddings()
+
+    def begin(self, texts: Sequence[str]) -> bool:
         """Read texts that will be asked for later while the other cores have nothing else to do, as many of the first
-        as are worth holding. What was begun before and is not among them is forgotten. Raises: DependencyUnavailable.
+        as are worth holding; false where nothing can be begun. What was begun before and is not among them is
+        forgotten. Raises: DependencyUnavailable.
         """
         if self._threads < 2 or "_network" not in self.__dict__:  # a cache may know all there is
-            return
+            return False
         network = self._network
         if not isinstance(network, NativeSentenceEncoder):
-            return
+            return False
         self._begun = {text: part for text in texts if (part := self._begun.get(text)) is not None}
         num_tokens = sum(part.num_tokens for part in self._begun.values())
         added: dict[str, list[int]] = {}
@@ -118,6 +126,7 @@ class SentenceEncoder:
             begun = network.start(list(added.values()), self._threads, Wait.LATER)
             for place, (text, tokens) in enumerate(added.items()):
                 self._begun[text] = _Part(begun, place, place + 1, len(tokens))
+        return True
 
     def _parts(self, network: NativeSentenceEncoder, texts: Sequence[str]) -> Iterator["_Part"]:
         """Texts as parts that are started, of about `_PART_TOKENS` each; what was begun is not started again."""

@@ -13,18 +13,18 @@ import os
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 
 from htfi.decoding.config import DecodingConfig, EdgeConfig, VerificationServerConfig
 from htfi.domain.errors import InvalidInput
 from htfi.domain.order_limits import OrderLimits
-from htfi.domain.settings import check_keys, check_values
+from htfi.domain.settings import check_keys, check_values, toml_value
 from htfi.execution.algorithms.config import AlgorithmConfig
 from htfi.execution.config import TradingConfig
 from htfi.forecasting.config import DEFAULT_COVARIATES, ForecastConfig
@@ -43,14 +43,10 @@ from htfi.pipeline.config import PipelineConfig
 from htfi.scheduling.config import FidelityConfig, PlacementConfig, TurnsConfig
 from htfi.scheduling.health.config import HealthConfig
 from htfi.simulation.venue.config import ListedVenueConfig, VenueConfig
-from htfi.wiring.config import ClusterConfig, NodeConfig
+from htfi.wiring.config import ClusterConfig
 from htfi.wiring.models.config import CacheConfig, ModelsConfig
 
 ENV_PREFIX = "HTFI_"
-_UNITS = {
-    "_ms": "ms", "_ns": "ns", "_s": "s", "_bytes": "bytes", "_c": "°C", "_bars": "bars", "_tokens": "tokens",
-    "_cents": "cents", "_sigmas": "standard deviations", "_lengths": "bar lengths", "_share": "0–1", "_fraction": "0–1",
-}  # by the end of a setting's name  # fmt: skip
 _RESULT_SHAPING_DECODING = (
     "block_tokens",
     "strategy",
@@ -270,8 +266,8 @@ def decode_settings(data: bytes, *, to_verify: bool = False) -> Settings:
                 continue
             if msgspec.json.encode(stated) != msgspec.json.encode(fixed):
                 raise InvalidInput(
-                    f"the run was made with {table}.{key} = {_toml(stated)}, which this version fixes at "
-                    f"{_toml(fixed)}: use the version that made it"
+                    f"the run was made with {table}.{key} = {toml_value(stated)}, which this version fixes at "
+                    f"{toml_value(fixed)}: use the version that made it"
                 )
     return _overlay(Settings(), tables, "the saved settings")
 
@@ -286,56 +282,6 @@ def constant(table: str, key: str) -> Any:
 def _table_types() -> dict[str, type[Any]]:
     settings = Settings()
     return {item.name: type(getattr(settings, item.name)) for item in fields(Settings)}
-
-
-class SettingInfo(NamedTuple):
-    """One setting as people read of it: its default as TOML."""
-
-    table: str
-    key: str
-    default: str
-    unit: str
-    meaning: str
-
-
-def list_settings() -> list[SettingInfo]:
-    """Every setting that a person can change, in the order of the tables."""
-    found: list[SettingInfo] = []
-    for table in fields(Settings):
-        for item in fields(getattr(Settings(), table.name)):
-            found += _describe(table.name, "", item)
-            if item.name == "nodes":
-                found += [
-                    one for each in fields(NodeConfig) for one in _describe(table.name, "nodes.NAME.", each)
-                ]
-    return found
-
-
-def _describe(table: str, prefix: str, item: "Field[Any]") -> list[SettingInfo]:
-    meaning, unit = item.metadata.get("meaning", ""), item.metadata.get("unit", "")
-    if not meaning:
-        return []
-    default = item.default_factory() if item.default_factory is not MISSING else item.default
-    default = None if default is MISSING else default
-    unit = unit or next((text for end, text in _UNITS.items() if item.name.endswith(end)), "")
-    return [SettingInfo(table, prefix + item.name, _toml(default), unit, meaning)]
-
-
-def _toml(value: Any) -> str:
-    """A value as it stands in a TOML file; nothing where there is none."""
-    match value:
-        case None:
-            return ""
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return f"{value:_}" if isinstance(value, int) else f"{value:g}"
-        case tuple() | list():
-            return f"[{', '.join(map(_toml, cast('list[Any]', value)))}]"
-        case dict():
-            return "{}"
-        case _:
-            return f'"{value}"'
 
 
 def settings_digest(settings: Settings) -> str:
@@ -425,7 +371,7 @@ def _overlay_table(table: str, settings: Any, values: dict[str, Any], origin: st
             fixed = constant(table, key)
             if fixed is not None:
                 raise InvalidInput(
-                    f"{origin}: {table}.{key} is not a setting: it is fixed at {_toml(fixed)}; remove it"
+                    f"{origin}: {table}.{key} is not a setting: it is fixed at {toml_value(fixed)}; remove it"
                 )
     kind = cast("type[Any]", type(settings))
     try:

@@ -93,20 +93,18 @@ def _csv_rows(text: str, path: Path) -> CalendarTable:
         if len(set(named)) < len(named):
             twice = next(name for name in named if named.count(name) > 1)
             raise InvalidInput(f"calendar {path}: two columns are named '{twice}': rename one")
-        rows: list[tuple[str, Mapping[str, Any]]] = []
+        rows: list[tuple[str, Mapping[str, Any] | str]] = []
         for cells in reader:
             if not any(cell.strip() for cell in cells):
                 continue
+            place = f"line {reader.line_num}"
             if any(cell.strip() for cell in cells[len(names) :]):
-                raise InvalidInput(
-                    f"calendar {path}, line {reader.line_num}: {len(cells)} cells where the first line names "
-                    f"{len(names)}: put a cell that holds '{separator}' in quotes"
-                )
-            filled = [
-                *cells,
-                *[""] * (len(names) - len(cells)),
-            ]  # programs drop what is empty at a line's end
-            rows.append((f"line {reader.line_num}", dict(zip(names, filled[: len(names)], strict=True))))
+                told = f"{len(cells)} cells where the first line names {len(names)}"
+                rows.append((place, f"{told}: put a cell that holds '{separator}' in quotes"))
+                continue
+            missing = len(names) - len(cells)  # programs drop what is empty at a line's end
+            filled = [*cells, *[""] * missing][: len(names)]
+            rows.append((place, dict(zip(names, filled, strict=True))))
     except csv.Error as error:
         raise InvalidInput(f"calendar {path}, line {reader.line_num}: not valid CSV: {error}") from error
     return CalendarTable(names, rows)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 
 class CalendarTable(NamedTuple):
-    """Column names, and the rows with their places ('line 7')."""
+    """Column names, and the rows with their places ('line 7'); of one that cannot be read, what is wrong with it."""
 
     names: Sequence[str]
-    rows: Iterable[tuple[str, Mapping[str, Any]]]
+    rows: Iterable[tuple[str, Mapping[str, Any] | str]]

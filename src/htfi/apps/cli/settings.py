@@ -35,7 +35,7 @@ def command(table: str | None, markdown: bool) -> None:
     """List the settings: unit, default and meaning of each."""
     from htfi.apps.display.tables import print_table
     from htfi.domain.errors import InvalidInput
-    from htfi.wiring.settings import list_settings
+    from htfi.wiring.setting_list import list_settings
 
     settings = list_settings()
     names = list(dict.fromkeys(one.table for one in settings))
@@ -51,7 +51,7 @@ def command(table: str | None, markdown: bool) -> None:
 
 def settings_page() -> str:
     """The page as Markdown."""
-    from htfi.wiring.settings import list_settings
+    from htfi.wiring.setting_list import list_settings
 
     lines = [_PAGE]
     table = ""

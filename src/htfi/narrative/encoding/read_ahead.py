@@ -9,23 +9,28 @@ from itertools import islice
 
 from htfi.narrative.encoding.text_reading import TextReader, TextReading
 
-MAX_AHEAD = 512  # texts read with one that is asked for
+MAX_AHEAD = 512  # texts read with one that is asked for, or begun
+_FEW_AHEAD = (
+    32  # where a core begins with those that follow: it has them left for when nothing else is to be read
+)
 MAX_HELD = 2_048  # readings, of about 4 kB each
 
 
-def begin_nothing(_: Sequence[str]) -> None:
+def begin_nothing(_: Sequence[str]) -> bool:
     """For a reader that reads on one core."""
+    return False
 
 
 class ReadAheadTextReader:
     """A reader that several ask for the same texts: each is read once, together with others."""
 
-    def __init__(self, reader: TextReader, begin: Callable[[Sequence[str]], None] = begin_nothing) -> None:
-        """`begin` has a reader begin with texts that it will be asked for, where there is a core for it."""
+    def __init__(self, reader: TextReader, begin: Callable[[Sequence[str]], bool] = begin_nothing) -> None:
+        """`begin` has a reader begin with texts that it will be asked for; it says whether there is a core for it."""
         self._reader, self._begin = reader, begin
         self.version, self.size = reader.version, reader.size
         self._held: OrderedDict[str, TextReading] = OrderedDict()  # the longest held first
         self._expected: dict[str, None] = {}  # in the order in which they will be asked for
+        self._begins = False
         self._is_asked = (
             True  # whether anything was missing since texts were begun: a cache may know them all
         )
@@ -58,7 +63,7 @@ class ReadAheadTextReader:
     def _read(self, missing: Sequence[str]) -> None:
         for text in missing:
             self._expected.pop(text, None)
-        ahead = list(islice(self._expected, MAX_AHEAD))
+        ahead = list(islice(self._expected, _FEW_AHEAD if self._begins else MAX_AHEAD))
         for text in ahead:
             del self._expected[text]
         wanted = [*missing, *(text for text in ahead if text not in self._held)]
@@ -68,5 +73,7 @@ class ReadAheadTextReader:
 
     def _begin_expected(self) -> None:
         """Raises: DependencyUnavailable."""
-        self._begin([text for text in islice(self._expected, MAX_AHEAD) if text not in self._held])
+        self._begins = self._begin(
+            [text for text in islice(self._expected, MAX_AHEAD) if text not in self._held]
+        )
         self._is_asked = False

@@ -72,7 +72,8 @@ class FactNetwork(Protocol):
         ...
 
     def read(self, texts: Sequence[str]) -> Iterable[FactScores]:
-        """One per text, in order, perhaps as they are asked for; of a long text, its beginning.
+        """One per text, in order, perhaps as they are asked for, while other cores begin at once; of a long text, its
+        beginning.
 
         Raises: DependencyUnavailable.
         """

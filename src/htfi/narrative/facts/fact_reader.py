@@ -76,16 +76,29 @@ class _Kept(Generic[_Facts]):
         read: Callable[[Sequence[tuple[str, Asked]]], Iterable[_Facts]],
     ) -> dict[tuple[str, Asked], _Facts]:
         """The facts of each text by itself, for whom it is asked; `read` reads those that are not kept."""
+        return self.begin(texts, read)()
+
+    def begin(
+        self,
+        texts: Sequence[tuple[str, Asked]],
+        read: Callable[[Sequence[tuple[str, Asked]]], Iterable[_Facts]],
+    ) -> Callable[[], dict[tuple[str, Asked], _Facts]]:
+        """What `read` gives, once it is called: other cores read meanwhile."""
         by_key = {one: _digest(*one) for one in texts}
         found = {one: self._facts[key] for one, key in by_key.items() if key in self._facts}
         unread = [one for one in by_key if one not in found]
-        found.update(zip(unread, read(unread), strict=True))
-        for one, key in by_key.items():
-            self._facts[key] = found[one]
-            self._facts.move_to_end(key)
-        while len(self._facts) > _MAX_KEPT:
-            self._facts.popitem(last=False)
-        return found
+        reading = read(unread)
+
+        def finish() -> dict[tuple[str, Asked], _Facts]:
+            found.update(zip(unread, reading, strict=True))
+            for one, key in by_key.items():
+                self._facts[key] = found[one]
+                self._facts.move_to_end(key)
+            while len(self._facts) > _MAX_KEPT:
+                self._facts.popitem(last=False)
+            return found
+
+        return finish
 
 
 class FactReader:
@@ -118,11 +131,23 @@ class FactReader:
         are read in one batch, then all passages. `asked` are symbol and name of what is asked about, per headline; ''
         where nothing is. Raises: DependencyUnavailable.
         """
+        return self.begin(texts, bodies, max_passages, asked)()
+
+    def begin(
+        self,
+        texts: Sequence[str],
+        bodies: Sequence[str] = (),
+        max_passages: MaxPassages = _all_passages,
+        asked: Sequence[Asked] = (),
+    ) -> Callable[[], list[NewsFacts]]:
+        """What `read` gives, once it is called: other cores read passages meanwhile. Raises: DependencyUnavailable, as
+        what it gives does.
+        """
         texts = [text[:MAX_TEXT_CHARS] for text in texts]
         bodies = bodies or [""] * len(texts)
         asked = asked or [NOTHING_ASKED] * len(texts)
-        found = self._read_headlines(texts, asked)
-        return [one.whole for one in self.read_bodies(found, bodies, max_passages, asked)]
+        finish = self.begin_bodies(self._read_headlines(texts, asked), bodies, max_passages, asked)
+        return lambda: [one.whole for one in finish()]
 
     def read_bodies(
         self,
@@ -134,24 +159,42 @@ class FactReader:
         """What `read` makes of headlines whose facts are known and of the bodies below them, '' for none. Raises:
         DependencyUnavailable.
         """
+        return self.begin_bodies(headlines, bodies, max_passages, asked)()
+
+    def begin_bodies(
+        self,
+        headlines: Sequence[NewsFacts],
+        bodies: Sequence[str],
+        max_passages: MaxPassages,
+        asked: Sequence[Asked] = (),
+    ) -> Callable[[], list[BodyReading]]:
+        """What `read_bodies` gives, once it is called: the passages are chosen, and other cores read them meanwhile.
+        Raises: DependencyUnavailable, as what it gives does.
+        """
         asked = asked or [NOTHING_ASKED] * len(headlines)
         chosen: list[tuple[Passage, ...]] = []
         without: list[NewsFacts] = []
         for place, (facts, body) in enumerate(zip(headlines, bodies, strict=True)):
             chosen.append(self._passages(facts, body, place, max_passages))
             without.append(with_policy_action(facts, body))
-        below = self._passages_kept.read(
+        reading = self._passages_kept.begin(
             [(_clipped(one), whom) for of_body, whom in zip(chosen, asked, strict=True) for one in of_body],
             self._extract_passages,
         )
-        joined: list[BodyReading] = []
-        for alone, body, passages, whom in zip(without, bodies, chosen, asked, strict=True):
-            quotations = find_quotations(body) if passages else []
-            read = [
-                ReadPassage(one, below[_clipped(one), whom], is_quoted(one, quotations)) for one in passages
-            ]
-            joined.append(BodyReading(alone, with_body(alone, read), tuple(one.facts for one in read)))
-        return joined
+
+        def finish() -> list[BodyReading]:
+            below = reading()
+            joined: list[BodyReading] = []
+            for alone, body, passages, whom in zip(without, bodies, chosen, asked, strict=True):
+                quotations = find_quotations(body) if passages else []
+                read = [
+                    ReadPassage(one, below[_clipped(one), whom], is_quoted(one, quotations))
+                    for one in passages
+                ]
+                joined.append(BodyReading(alone, with_body(alone, read), tuple(one.facts for one in read)))
+            return joined
+
+        return finish
 
     @property
     def linker(self) -> EntityLinker:
@@ -201,9 +244,11 @@ class FactReader:
             yield extract_facts(text, scores, self._linker, self.version, whom)
 
     def _extract_passages(self, texts: Sequence[tuple[str, Asked]]) -> Iterable[PassageFacts]:
-        for (text, whom), scores in zip(texts, self._scores(texts), strict=True):
-            if scores is not None:
-                yield read_passage(text, scores, self._linker, whom)
+        return (
+            read_passage(text, scores, self._linker, whom)
+            for (text, whom), scores in zip(texts, self._scores(texts), strict=True)  # which begins to read
+            if scores is not None
+        )
 
     def _scores(self, texts: Sequence[tuple[str, Asked]]) -> Iterable[FactScores | None]:
         """What the network says of each text, for whom it is asked. Raises: DependencyUnavailable."""

@@ -19,12 +19,12 @@ from htfi.narrative.facts.figures import (
     PlacedFigure,
     figures_in_context,
 )
-from htfi.narrative.facts.measures import MEASURE_DATA, PER_SHARE, Measure, Side, measure_at
+from htfi.narrative.facts.measures import PER_SHARE, Measure, Side, measure_at
+from htfi.narrative.facts.signs import SIGN_CHARS, names_loss, signed, turned_with
 from htfi.narrative.patterns import FilteredPattern
 
 __all__ = ["Side", "Surprise", "Verdict", "find_surprises"]
 _MIN_RELATIVE = 1e-9
-_SIGN_CHARS = 40  # before a figure, in which a word for a fall or a loss turns its sign
 _REMARK_CHARS = 60  # around a comparison, in which it may be said not to compare
 _WORDS_CHARS = 90  # between a figure and the words that compare it
 _MAX_PER_SHARE = 500.0
@@ -60,12 +60,6 @@ class Surprise:
 
 
 _OTHER = Measure("other", FilteredPattern(""), Side.UNKNOWN, math.nan)
-_FALLS = MEASURE_DATA.filtered("falls", re.IGNORECASE)
-_FALLS_AFTER = MEASURE_DATA.compiled("falls_after", re.IGNORECASE)
-_DRAW = MEASURE_DATA.filtered("draw", re.IGNORECASE)
-_LOSSES = MEASURE_DATA.filtered("losses", re.IGNORECASE)
-_NO_LOSSES = MEASURE_DATA.filtered("no_losses", re.IGNORECASE)
-_GAINS = MEASURE_DATA.compiled("gains", re.IGNORECASE)
 _GAAP = re.compile(r"(?<!non-)(?<!non )\bgaap\b", re.IGNORECASE)
 _NON_GAAP = re.compile(r"\bnon[- ]gaap\b|\badj(?:usted)?\b", re.IGNORECASE)
 _CLAUSE_BREAK = re.compile(r"[;|\n()]|\.\s|,\s|\s-\s|\bbut\b|\bwhile\b|\band\b", re.IGNORECASE)
@@ -124,7 +118,7 @@ _COMPARED = (FigureRole.EXPECTED, FigureRole.DIFFERENCE)
 def _of_figures(text: str, group: Sequence[PlacedFigure], context: FigureContext) -> Surprise | None:
     if not any(one.figure.role in _COMPARED for one in group):
         return None  # of most figures in the news nothing was expected
-    figures = [replace(one, figure=_signed(text, one.figure)) for one in group]
+    figures = [replace(one, figure=signed(text, one.figure)) for one in group]
     actual = _first(figures, FigureRole.ACTUAL)
     expectations = [one for one in figures if one.figure.role is FigureRole.EXPECTED]
     if actual is not None and expectations and not any(_is_alike(actual, one.figure) for one in expectations):
@@ -157,7 +151,7 @@ def _of_figures(text: str, group: Sequence[PlacedFigure], context: FigureContext
         return Surprise(
             measure.name, measure.side, Verdict.UNCLEAR, actual.middle, expected.middle, _middle(prior)
         )
-    expected = _scaled_alike(_turned_with(text, actual, expected), actual)
+    expected = _scaled_alike(turned_with(text, actual, expected), actual)
     difference = actual.middle - expected.middle
     is_same = _brackets(actual, expected) or abs(difference) <= 1e-9 * max(
         abs(actual.middle), abs(expected.middle)
@@ -231,66 +225,6 @@ def _scaled_alike(expected: Figure, actual: Figure) -> Figure:
         return expected
     high = None if expected.high is None else expected.high * factor
     return replace(expected, value=expected.value * factor, high=high)
-
-
-def _signed(text: str, figure: Figure) -> Figure:
-    """A figure without a sign is below zero after 'fell', 'a loss of' or 'contracted', and before 'decline'."""
-    if figure.role is FigureRole.DIFFERENCE or figure.value <= 0.0 or _has_sign(text, figure):
-        return figure
-    before = text[max(0, figure.start - _SIGN_CHARS) : figure.start]
-    after = text[figure.end : figure.end + 24]
-    if _FALLS.search(before) or _FALLS_AFTER.match(after) or _is_loss(before, after):
-        return _negative(figure)
-    return figure
-
-
-def _has_sign(text: str, figure: Figure) -> bool:
-    return text[figure.start] in "+-−–" or text[max(0, figure.start - 1) : figure.start] in ("+",)
-
-
-def _negative(figure: Figure) -> Figure:
-    if figure.high is None:
-        return replace(figure, value=-figure.value)
-    return replace(figure, value=-figure.high, high=-figure.value)
-
-
-def _is_loss(before: str, after: str) -> bool:
-    """Whether the last word for a result before a figure is a loss, and nothing behind it is a gain."""
-    own = re.split(r"[;|(\n]|\.\s|\d", before)[-1]
-    if _NO_LOSSES.search(own):
-        return False
-    if re.match(r"\s?(?:[\w/-]+\s){0,2}?(?:gain|profit)\b", after):
-        return False
-    if re.match(r"\s?(?:[\w/-]+\s){0,2}?loss\b", after):
-        return True
-    loss = gain = -1
-    for match in _LOSSES.finditer(own):
-        loss = match.start()
-    for match in _GAINS.finditer(own):
-        gain = match.start()
-    return loss > gain and not re.search(r"\brevenues?|\bsales", own[loss:], re.IGNORECASE)
-
-
-def _turned_with(text: str, actual: Figure, expected: Figure) -> Figure:
-    """An expectation without a sign or words of its own is of the same sort as a reported loss or draw."""
-    if actual.middle >= 0.0 or expected.value <= 0.0 or _has_sign(text, expected):
-        return expected
-    if text[actual.start] in "-−–" or text[max(0, actual.start - 1) : actual.start] in ("-", "−"):
-        return expected
-    own = (
-        text[max(actual.end, expected.start - _SIGN_CHARS) : expected.start]
-        if expected.start > actual.end
-        else ""
-    )
-    if _GAINS.search(own) or _GAINS.match(text[expected.end : expected.end + 16].lstrip(" -")):
-        return expected
-    before = text[max(0, actual.start - _SIGN_CHARS) : actual.start]
-    if _is_loss(before, "") or _DRAW.search(before):
-        return _negative(expected)
-    is_size = re.search(
-        r"\b(?:more|less|smaller|bigger|larger|steeper|deeper|worse)\s+than\b", own, re.IGNORECASE
-    )
-    return _negative(expected) if is_size else expected
 
 
 def _does_not_compare(text: str, actual: Figure, expected: Figure) -> bool:
@@ -391,10 +325,8 @@ def _judged(text: str, comparison: Comparison, measure: Measure, actual: Figure 
         direction = -direction
     if direction is not None and comparison.is_size:
         start = comparison.start if actual is None else min(actual.start, comparison.start)
-        before = text[max(0, start - _SIGN_CHARS) : comparison.start]
-        is_negative = (actual is not None and _signed(text, actual).middle < 0.0) or (
-            _LOSSES.search(before) is not None and _NO_LOSSES.search(before) is None
-        )
+        before = text[max(0, start - SIGN_CHARS) : comparison.start]
+        is_negative = (actual is not None and signed(text, actual).middle < 0.0) or names_loss(before)
         is_falling = re.search(
             r"\b(?:f[ae]ll\w*|drop\w*|declin\w*|shr[aiu]nk\w*|contract\w*|draw\w*|slid\w*|slump\w*|cae\w*|baja\w*|recul\w*|baiss\w*|sink\w*|fällt|fiel|cala\w*|scend\w*|cai\w*|daal\w*|falt)\b",
             before,
@@ -410,5 +342,5 @@ def _judged(text: str, comparison: Comparison, measure: Measure, actual: Figure 
         if direction > 0
         else Verdict.BELOW
     )
-    value = None if actual is None else _signed(text, actual).middle
+    value = None if actual is None else signed(text, actual).middle
     return Surprise(measure.name, measure.side, verdict, value)

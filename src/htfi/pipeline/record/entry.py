@@ -1,6 +1,6 @@
-"""Entries of the ledger: `encode_entry` writes version 3, compact and canonical; `decode_entry` reads every version.
+"""Entries of the ledger: `encode_entry` writes version 4, compact and canonical; `decode_entry` reads every version.
 
-Version 1 is the decision's JSON (`domain.decision.encode_decision`), which begins with '{'. Versions 2 and 3 are a
+Version 1 is the decision's JSON (`domain.decision.encode_decision`), which begins with '{'. Later versions are a
 MessagePack array [version, models, fields, forecast, rationale, id] (docs/record.md). `fields` are those of `Decision`
 that are not named here; `id` is nil where it follows from series and instant. Values are packed by their types
 (`fields`), the forecast's tables as whole numbers (`ticks`), in bytes or, since version 3, in bits; of the rationale
@@ -34,10 +34,7 @@ from htfi.pipeline.record.fields import field_place, packer_of, struct_packer
 from htfi.pipeline.record.forecast import FLOATS, pack_forecast, unpack_forecast
 from htfi.pipeline.record.plain import Plain, SpelledTexts, TextPlaces
 from htfi.pipeline.record.wording import RationaleFacts, facts_of, with_words, worded
-from htfi.pipeline.record.words import WORDS
-
-VERSION = 3
-_VERSION_IN_BYTES = 2  # whose tables are in bytes
+from htfi.pipeline.record.words import VERSION, WORDS
 
 
 class _EntryName(msgspec.Struct):
@@ -76,7 +73,7 @@ _UNPACKING_ERRORS = (
 
 
 def encode_entry(decision: Decision, version: int = VERSION) -> bytes:
-    """A decision's entry, of version 2 or 3. Raises: IntegrityError where a number is not finite."""
+    """A decision's entry, of version 2 or later. Raises: IntegrityError where a number is not finite."""
     try:
         return ENCODER.encode(_packed(decision, version))
     except IntegrityError as error:
@@ -89,7 +86,7 @@ def _packed(decision: Decision, version: int) -> list[Plain]:
     models, known = packed_models(tuple(decision.models.items()), version)
     texts = TextPlaces(known)
     fields = _FIELDS.pack(decision, texts)
-    forecast = pack_forecast(decision.forecast, texts, version > _VERSION_IN_BYTES)
+    forecast = pack_forecast(decision.forecast, texts, version)
     rationale = _RATIONALE.pack(facts_of(decision), texts)
     name = None if decision.id == _usual_id(decision) else texts.pack(decision.id)
     return [version, models, fields, forecast, rationale, name]
@@ -105,7 +102,7 @@ def decode_entry(entry: bytes) -> Decision:
         named, known = _unpacked_models(bytes(models), version)
         texts = SpelledTexts(known)
         values: dict[str, Any] = _FIELDS.unpack(fields, texts)
-        whole = unpack_forecast(forecast, texts, version > _VERSION_IN_BYTES)
+        whole = unpack_forecast(forecast, texts, version)
         decision = Decision(id="", models=dict(named), forecast=whole, rationale=_NO_RATIONALE, **values)
         decision = msgspec.structs.replace(
             decision, rationale=worded(_RATIONALE.unpack(rationale, texts), decision)

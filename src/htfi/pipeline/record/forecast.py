@@ -14,7 +14,7 @@ _TILT, FLOATS = packer_of(NewsTilt), packer_of(list[float])
 _TABLE = packer_of(list[list[float]])
 
 
-def pack_forecast(forecast: Forecast, texts: TextPlaces, in_bits: bool) -> Plain:
+def pack_forecast(forecast: Forecast, texts: TextPlaces, version: int) -> Plain:
     """[horizons, levels, expert names, ticks, fused quantiles, weighed names, zones, weights, calibration, tilt].
 
     `ticks` are the rows of each expert; of quantiles and weights the rows are floats instead of bytes where they are no
@@ -29,11 +29,11 @@ def pack_forecast(forecast: Forecast, texts: TextPlaces, in_bits: bool) -> Plain
         list(forecast.horizons),
         packed_levels(forecast.levels),
         [texts.pack(name) for name in names],
-        pack_rows(whole_numbers(forecast.expert_ticks.values()), width, in_bits),
-        _pack_whole([forecast.quantiles], TICKS_PER_UNIT, width, texts, in_bits),
+        pack_rows(whole_numbers(forecast.expert_ticks.values()), width, version),
+        _pack_whole([forecast.quantiles], TICKS_PER_UNIT, width, texts, version),
         None if weight_names == names else [texts.pack(name) for name in weight_names],
         zones,
-        _pack_whole(tables, WEIGHT_SCALE, zones, texts, in_bits),
+        _pack_whole(tables, WEIGHT_SCALE, zones, texts, version),
         FLOATS.pack(forecast.calibration, texts),
         None if forecast.tilt is None else _TILT.pack(forecast.tilt, texts),
     ]
@@ -45,23 +45,21 @@ def packed_levels(levels: tuple[float, ...]) -> Plain:
     return FLOATS.pack(levels, TextPlaces({}))
 
 
-def _pack_whole(
-    tables: Sequence[_Table], scale: float, width: int, texts: TextPlaces, in_bits: bool
-) -> Plain:
+def _pack_whole(tables: Sequence[_Table], scale: float, width: int, texts: TextPlaces, version: int) -> Plain:
     """The rows of tables as whole numbers of 1/`scale`; as floats where a value is no such number exactly."""
-    packed = pack_scaled(floats(tables), scale, width, in_bits)
+    packed = pack_scaled(floats(tables), scale, width, version)
     return _TABLE.pack([row for table in tables for row in table], texts) if packed is None else packed
 
 
-def unpack_forecast(packed: Plain, texts: SpelledTexts, in_bits: bool) -> Forecast:
+def unpack_forecast(packed: Plain, texts: SpelledTexts, version: int) -> Forecast:
     horizons, levels, experts, ticks, fused, weight_names, zones, weights, calibration, tilt = packed
     num, width = len(horizons), len(levels)
     levels = tuple(FLOATS.unpack(levels, texts))
     names = [texts.unpack(name) for name in experts]
-    rows = unpack_rows(ticks, width, in_bits)
-    quantiles = _unpack_whole(fused, TICKS_PER_UNIT, width, texts, in_bits)
+    rows = unpack_rows(ticks, width, version)
+    quantiles = _unpack_whole(fused, TICKS_PER_UNIT, width, texts, version)
     weighed = names if weight_names is None else [texts.unpack(name) for name in weight_names]
-    shares = _unpack_whole(weights, WEIGHT_SCALE, zones, texts, in_bits)
+    shares = _unpack_whole(weights, WEIGHT_SCALE, zones, texts, version)
     if len(rows) != num * len(names) or len(shares) != num * len(weighed) or len(quantiles) != num:
         raise ValueError(f"{len(rows)} rows of quantiles for {len(names)} experts")
     return Forecast(
@@ -76,10 +74,10 @@ def unpack_forecast(packed: Plain, texts: SpelledTexts, in_bits: bool) -> Foreca
 
 
 def _unpack_whole(
-    packed: Plain, scale: float, width: int, texts: SpelledTexts, in_bits: bool
+    packed: Plain, scale: float, width: int, texts: SpelledTexts, version: int
 ) -> list[list[float]]:
     if isinstance(packed, bytes):
-        return unpack_scaled(packed, scale, width, in_bits)
+        return unpack_scaled(packed, scale, width, version)
     return _TABLE.unpack(packed, texts)
 
 

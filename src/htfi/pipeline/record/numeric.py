@@ -27,7 +27,6 @@ from htfi.narrative.rationale.versions import phrasing_of
 from htfi.pipeline.record.entry import (
     ENCODER,
     PACKED_APART,
-    VERSION,
     encode_entry,
     packed_models,
 )
@@ -37,6 +36,7 @@ from htfi.pipeline.record.packing import Pack
 from htfi.pipeline.record.plain import Plain, TextPlaces
 from htfi.pipeline.record.rows import EntryParts, JudgedPart, RowColumns, encode_rows, template_number
 from htfi.pipeline.record.wording import SLOT_PLACES, template_places
+from htfi.pipeline.record.words import VERSION
 
 _INPUTS, _PLAN = packer_of(DecisionInputs), packer_of(FidelityPlan)
 _VERDICT, _GOVERNANCE, _EVENTS = packer_of(PolicyVerdict), packer_of(GovernanceFacts), packer_of(KnownEvents)

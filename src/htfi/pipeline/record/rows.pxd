@@ -4,7 +4,7 @@ from libc cimport math
 from htfi.pipeline.record.ticks cimport scale_numbers, write_bits
 
 cdef double _TICKS_PER_UNIT, _WEIGHT_SCALE, _MAX_THOUSANDTHS
-cdef int _MAX_DRIVERS, _MAX_FLOAT_BYTES, _MAX_HEAD_BYTES, _IS_LITTLE, _NIL, _FLOAT, _MAP_PAIR
+cdef int _VERSION, _MAX_DRIVERS, _MAX_FLOAT_BYTES, _MAX_HEAD_BYTES, _IS_LITTLE, _NIL, _FLOAT, _MAP_PAIR
 cdef double[::1] _number
 cdef unsigned char[::1] _octets
 

@@ -16,13 +16,11 @@ from htfi.domain.events import Bar
 from htfi.narrative.rationale.drivers import MAX_DRIVERS
 from htfi.pipeline.record import casts
 from htfi.pipeline.record.ticks import WEIGHT_SCALE, scale_numbers, write_bits
+from htfi.pipeline.record.words import VERSION
 
 HASH_CHARS = 64  # texts of 64 hexadecimal digits have a form of their own
-_TICKS_PER_UNIT, _WEIGHT_SCALE, _MAX_DRIVERS = (
-    TICKS_PER_UNIT,
-    WEIGHT_SCALE,
-    MAX_DRIVERS,
-)  # rows.pxd hides its C names from Python
+# rows.pxd hides its C names from Python
+_TICKS_PER_UNIT, _WEIGHT_SCALE, _MAX_DRIVERS, _VERSION = TICKS_PER_UNIT, WEIGHT_SCALE, MAX_DRIVERS, VERSION
 _MAX_THOUSANDTHS = 2147483648.0
 _MAX_FLOAT_BYTES = 9
 _MAX_HEAD_BYTES = 5
@@ -248,7 +246,7 @@ class _RowWriter:
     def _put_table(self, numbers: Numbers, begin: int, num: int, width: int) -> None:
         """A table as bytes: its rows are written first, and moved to where the head ends."""
         out, first = self.out, self.at + _MAX_HEAD_BYTES
-        size = write_bits(numbers, begin, num, width, out, first) - first
+        size = write_bits(numbers, begin, num, width, out, first, _VERSION) - first
         self._put_head(size, 0xC4, 0xC4, 0)
         for place in range(size):
             out[self.at + place] = out[first + place]

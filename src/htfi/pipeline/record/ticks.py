@@ -1,7 +1,8 @@
 """Packs rows of whole numbers: tables of quantiles in ticks, weights in millionths.
 
 A number is stored as its difference from the one before (the first from 0), in zigzag form (0, −1, 1, −2 … as 0, 1, 2,
-3 …). A row that is its own mirror image about 0 stores those from the middle on; the others are their negatives.
+3 …). A row that is its own mirror image about its middle number stores those from there on; the others follow. Before
+version 4, and in a row without a middle number, only one that is its own mirror image about 0 does.
 
 In bits, as entries have tables since version 3: each row is one bit, whether it is mirrored, one, whether no number is
 less than the one before, then the width of the first number and that of the others in six bits each, then the numbers
@@ -28,28 +29,38 @@ _MAX_CODED = (1 << 63) - 1
 _WIDTH_BITS, _HEAD_BITS = 6, 14  # of a width, of what comes before a row's numbers
 _MAX_WIDTH = 63
 _LOW = 0xFFFFFFFF  # bits are written by 32 at most
+_IN_BYTES, _ABOUT_ZERO = (
+    2,
+    3,
+)  # the last version whose tables are in bytes, and whose rows are mirrored about 0 only
 
 Numbers = Any  # contiguous numbers of one type: an array, or a numpy array of one axis
 
 
-def pack_rows(values: "array[int]", width: int, in_bits: bool) -> bytes:
-    """Pack rows of `width` numbers each, one after the other in `values` (array 'q')."""
+def pack_rows(values: "array[int]", width: int, version: int) -> bytes:
+    """Pack rows of `width` numbers each, one after the other in `values` (array 'q'), as entries of a version."""
     numbers = memoryview(values)
     num = len(numbers) // width
     packed = bytearray(num * (2 + 8 * width))
     out = memoryview(packed)
-    at = write_bits(numbers, 0, num, width, out, 0) if in_bits else _write_rows(numbers, num, width, out)
+    if version > _IN_BYTES:
+        at = write_bits(numbers, 0, num, width, out, 0, version)
+    else:
+        at = _write_rows(numbers, num, width, out)
     return bytes(packed[:at])
 
 
-def write_bits(numbers: Numbers, begin: int, num: int, width: int, out: "memoryview[int]", at: int) -> int:
+def write_bits(
+    numbers: Numbers, begin: int, num: int, width: int, out: "memoryview[int]", at: int, version: int
+) -> int:
     """Pack `num` rows in bits from a place of `numbers` on into `out` from a place on; where they end there."""
     waiting = 0  # bits that do not fill a byte yet
     num_waiting = 0
     for row in range(num):
         start = begin + row * width
         last = start + width - 1
-        is_mirrored = _is_mirrored(numbers, start, last)
+        middle = numbers[start + width // 2] if width & 1 and version > _ABOUT_ZERO else 0
+        is_mirrored = _is_mirrored(numbers, start, last, middle)
         first = start + width // 2 if is_mirrored else start
         is_rising = True
         largest = 0
@@ -103,10 +114,10 @@ def write_bits(numbers: Numbers, begin: int, num: int, width: int, out: "memoryv
     return at
 
 
-def _is_mirrored(numbers: Numbers, start: int, last: int) -> bool:
-    """Whether a row from one place to another is the negative of itself read backwards."""
+def _is_mirrored(numbers: Numbers, start: int, last: int, middle: int) -> bool:
+    """Whether a row from one place to another lies about a number as it does read backwards."""
     place = start
-    while place <= last and numbers[place] == -numbers[start + last - place]:
+    while place <= last and numbers[place] - middle == middle - numbers[start + last - place]:
         place += 1
     return place > last
 
@@ -117,7 +128,7 @@ def _write_rows(numbers: Numbers, num: int, width: int, out: "memoryview[int]") 
     for row in range(num):
         start = row * width
         last = start + width - 1
-        mirrored = _is_mirrored(numbers, start, last)
+        mirrored = _is_mirrored(numbers, start, last, 0)
         first = start + width // 2 if mirrored else start
         largest = 0
         before = 0
@@ -144,12 +155,12 @@ def _write_rows(numbers: Numbers, num: int, width: int, out: "memoryview[int]") 
     return at
 
 
-def pack_scaled(values: "array[float]", scale: float, width: int, in_bits: bool) -> bytes | None:
+def pack_scaled(values: "array[float]", scale: float, width: int, version: int) -> bytes | None:
     """Pack rows of numbers (array 'd') as whole ones of 1/`scale`; None where one is no such number exactly."""
     read, whole = memoryview(values), array("q", bytes(8 * len(values)))
     if not scale_numbers(read, 0, len(values), scale, memoryview(whole)):
         return None
-    return pack_rows(whole, width, in_bits)
+    return pack_rows(whole, width, version)
 
 
 def scale_numbers(values: Numbers, begin: int, num: int, scale: float, found: "memoryview[int]") -> bool:
@@ -167,26 +178,26 @@ def scale_numbers(values: Numbers, begin: int, num: int, scale: float, found: "m
     return True
 
 
-def unpack_rows(packed: bytes, width: int, in_bits: bool) -> list[list[int]]:
+def unpack_rows(packed: bytes, width: int, version: int) -> list[list[int]]:
     """The rows of a table whose rows hold `width` numbers. Raises: ValueError where the bytes are not such a table."""
     numbers = array("q", bytes(8 * width))
     read, row = memoryview(packed), memoryview(numbers)
     rows: list[list[int]] = []
     at = 0
-    while _has_row(read, at, in_bits):
-        at = _unpack_bits(read, at, width, row) if in_bits else _unpack_row(read, at, width, row)
+    while _has_row(read, at, version):
+        at = _unpack_next(read, at, width, row, version)
         rows.append(numbers.tolist())
     return rows
 
 
-def unpack_scaled(packed: bytes, scale: float, width: int, in_bits: bool) -> list[list[float]]:
+def unpack_scaled(packed: bytes, scale: float, width: int, version: int) -> list[list[float]]:
     """The rows of a table of whole numbers of 1/`scale`. Raises: ValueError as `unpack_rows`."""
     numbers = array("q", bytes(8 * width))
     read, row = memoryview(packed), memoryview(numbers)
     rows: list[list[float]] = []
     at = 0
-    while _has_row(read, at, in_bits):
-        at = _unpack_bits(read, at, width, row) if in_bits else _unpack_row(read, at, width, row)
+    while _has_row(read, at, version):
+        at = _unpack_next(read, at, width, row, version)
         values: list[float] = []
         for place in range(width):
             values.append(row[place] / scale)  # noqa: PERF401 - compiled as a loop
@@ -194,9 +205,9 @@ def unpack_scaled(packed: bytes, scale: float, width: int, in_bits: bool) -> lis
     return rows
 
 
-def _has_row(read: Numbers, at: int, in_bits: bool) -> bool:
+def _has_row(read: Numbers, at: int, version: int) -> bool:
     """Whether a row begins at a bit, or at a byte. Raises: ValueError where bits are left that are no row."""
-    if not in_bits:
+    if version <= _IN_BYTES:
         return at < len(read)
     left = 8 * len(read) - at
     if left >= _HEAD_BITS:
@@ -204,6 +215,13 @@ def _has_row(read: Numbers, at: int, in_bits: bool) -> bool:
     if left >= 8 or (left > 0 and read[len(read) - 1] >> 8 - left != 0):
         raise ValueError("a table of numbers is cut or not one")
     return False
+
+
+def _unpack_next(read: Numbers, at: int, width: int, row: "memoryview[int]", version: int) -> int:
+    """Write the row that begins at a bit, or at a byte; where the next one begins. Raises: ValueError."""
+    if version <= _IN_BYTES:
+        return _unpack_row(read, at, width, row)
+    return _unpack_bits(read, at, width, row, version)
 
 
 def _bits(read: Numbers, at: int, num: int) -> int:
@@ -220,7 +238,7 @@ def _bits(read: Numbers, at: int, num: int) -> int:
     return value
 
 
-def _unpack_bits(read: Numbers, at: int, width: int, row: "memoryview[int]") -> int:
+def _unpack_bits(read: Numbers, at: int, width: int, row: "memoryview[int]", version: int) -> int:
     """Write the numbers of the row that begins at a bit; where the next one begins. Raises: ValueError."""
     head = _bits(read, at, _HEAD_BITS)
     is_mirrored, is_rising = (head & 1) != 0, (head & 2) != 0
@@ -244,8 +262,12 @@ def _unpack_bits(read: Numbers, at: int, width: int, row: "memoryview[int]") -> 
             raise ValueError("a number of a table is too large")
         value += step
         row[place] = value
+    middle = row[first] if width & 1 and version > _ABOUT_ZERO else 0
     for place in range(first):
-        row[place] = -row[width - 1 - place]
+        step = middle - row[width - 1 - place]
+        if not -_MAX_NUMBER < step < _MAX_NUMBER or not -_MAX_NUMBER < middle + step < _MAX_NUMBER:
+            raise ValueError("a number of a table is too large")
+        row[place] = middle + step
     return at
 
 

@@ -29,4 +29,6 @@ WORDS_3 = (
     # news
     "headlines", "central_bank", "rate_decision", "asset_purchases", "policy_guidance", "unmoved",
 )  # fmt: skip
-WORDS = {2: WORDS_2, 3: WORDS_3}  # by the version of entries
+WORDS_4 = (*WORDS_3, "templates/7")
+WORDS = {2: WORDS_2, 3: WORDS_3, 4: WORDS_4}  # by the version of entries
+VERSION = max(WORDS)
