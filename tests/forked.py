@@ -167,17 +167,19 @@ def _serve(orders: socket.socket) -> None:
         if between == 0:
             child = os.fork()
             if child == 0:
-                for descriptor in (reads, writes, told):
+                for descriptor in (reads, told):
                     os.close(descriptor)
                 orders.close()
                 _become(order, streams)
+                os.write(writes, str(os.getpid()).encode())
+                os.close(writes)
                 _tell_imports(telling)
                 return
-            os.write(writes, str(child).encode())
             os._exit(0)  # so that the child becomes one of the test
         os.waitpid(between, 0)
+        os.close(writes)
         orders.send(os.read(reads, 32))
-        for descriptor in (reads, writes, *streams):
+        for descriptor in (reads, *streams):
             os.close(descriptor)
 
 
