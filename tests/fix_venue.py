@@ -5,12 +5,12 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import forked
 from htfi.adapters.stores.order_log import ORDERS
 from htfi.wiring.settings import load_settings, with_venues
 from htfi.wiring.venue_server import open_venue_server
@@ -100,8 +100,8 @@ class VenueProcess:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "htfi", "venue", "serve", str(self._path), *self._more, "--quiet"],
+        self._process = forked.Popen(
+            [*forked.HTFI, "venue", "serve", str(self._path), *self._more, "--quiet"],
             stdout=subprocess.PIPE,
             text=True,
         )

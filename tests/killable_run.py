@@ -4,7 +4,7 @@ Reads one order as JSON from each line of standard input and answers with the ch
 what it said on standard error. `after_s` kills it so long after it began. `point` and `count` name the count-th time
 that the child comes to a place (`POINTS`); there it is killed, or, with `act` "full", may write to no file any more.
 `share` is the share of a group's lines that is in decisions.jsonl when it fails there. `since` names a place that the
-child must have come to before its calls of `point` count.
+child must have come to before its calls of `point` count. A child that `learns` says at its end what it has imported.
 """
 
 import gc
@@ -80,9 +80,7 @@ class KillableRuns(AbstractContextManager["KillableRuns"]):
 
     def run(self, *words: object, **order: object) -> int:
         """The status of `htfi WORDS`, negative for the signal that ended it; `said` is what it said of errors."""
-        return self._order({"words": [str(word) for word in words], **order})
-
-    def _order(self, order: dict[str, Any]) -> int:
+        order["words"] = [str(word) for word in words]
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(order).encode() + b"\n")
@@ -91,15 +89,8 @@ class KillableRuns(AbstractContextManager["KillableRuns"]):
         return status
 
     def import_what_is_needed(self, *words: object) -> None:
-        """Import all that `htfi WORDS` imports."""
-        script = "import json, sys; from htfi.apps.cli.main import cli; cli(standalone_mode=False)"
-        said = subprocess.run(
-            [sys.executable, "-c", f"{script}; print(json.dumps([*sys.modules]))", *map(str, words)],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        self._order({"import_all": json.loads(said.stdout.splitlines()[-1])})
+        """Run `htfi WORDS`, and import all that it imports."""
+        assert self.run(*words, learns=True) == 0, self.said
 
     def __exit__(self, *_: object) -> None:
         self._process.communicate(timeout=60)
@@ -180,6 +171,7 @@ def run_child(
     share: float = 0.0,
     act: str = "die",
     since: str = "",
+    learns: bool = False,
 ) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor, taken in ((0, nothing), (1, nothing), (2, errors)):
@@ -193,6 +185,8 @@ def run_child(
     except SystemExit as ending:
         status = ending.code if isinstance(ending.code, int) else 1
     finally:
+        if learns:
+            os.write(errors, b"\n" + json.dumps([*sys.modules]).encode())
         os._exit(status)
 
 
@@ -212,10 +206,6 @@ def answer(status: int, said: str = "") -> None:
 def main() -> None:
     for line in sys.stdin:
         order = json.loads(line)
-        if "import_all" in order:
-            import_all(order["import_all"])
-            answer(0)
-            continue
         after_s = order.pop("after_s", None)
         reads, writes = os.pipe()
         child = os.fork()
@@ -227,6 +217,9 @@ def main() -> None:
             os.kill(child, signal.SIGKILL)  # a child that has ended is still there to be waited for
         with os.fdopen(reads) as errors:
             said = errors.read()
+        if order.get("learns"):
+            said, _, names = said.rpartition("\n")
+            import_all(json.loads(names))
         _, status = os.waitpid(child, 0)
         answer(os.waitstatus_to_exitcode(status), said)
 

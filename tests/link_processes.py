@@ -6,13 +6,13 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import forked
 from htfi.domain.plan import Rung
 from htfi.wiring.ledger import open_ledger_readonly
 
@@ -69,7 +69,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def htfi(*words: object) -> list[str]:
-    return [sys.executable, "-m", "htfi", *map(str, words)]
+    return [*forked.HTFI, *map(str, words)]
 
 
 @dataclass
@@ -120,7 +120,7 @@ class Stage:
         self.num_started += 1
         said = self.folder / f"{self.num_started}-{name}.out"
         with said.open("wb") as out:
-            process = subprocess.Popen(
+            process = forked.Popen(
                 [*prefix, *command], stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                 env=dict(env or environment()),
             )  # fmt: skip

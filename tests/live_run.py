@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+import forked
+
 _WAIT_S = 60.0
 DAY_S = 86_400
 
@@ -32,7 +34,7 @@ class LiveRun:
             str(folder),
             "--plain",
         ]
-        self.process = subprocess.Popen(
+        self.process = forked.Popen(
             [*command, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -14,6 +13,8 @@ import httpx2
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+
+import forked
 
 _ANSWER_S = 60.0
 
@@ -84,7 +85,7 @@ class McpClient:
 
 def over_pipes(*arguments: str) -> McpClient:
     """A client that starts the server itself."""
-    command = [sys.executable, "-m", "htfi", "mcp", *arguments]
+    command = [*forked.HTFI, "mcp", *arguments]
     parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
     return McpClient(lambda: stdio_client(parameters))
 
@@ -108,8 +109,8 @@ class McpHttpProcess:
     """`htfi mcp --listen` on a free port until the end of the `with` block."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
-        command = [sys.executable, "-m", "htfi", "mcp", "--follow", str(folder), "--listen", "127.0.0.1:0"]
-        self.process = subprocess.Popen(
+        command = [*forked.HTFI, "mcp", "--follow", str(folder), "--listen", "127.0.0.1:0"]
+        self.process = forked.Popen(
             [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         assert self.process.stdout is not None

@@ -3,14 +3,15 @@
 import signal
 import ssl
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 
 import httpx
 
-HTFI = (sys.executable, "-m", "htfi")
+import forked
+
+HTFI = forked.HTFI
 _START_S = 30.0
 
 
@@ -25,7 +26,7 @@ class ServiceProcess:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         command = [*program, "serve", *arguments, "--listen", f"127.0.0.1:{port}"]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = forked.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.said = self.process.stdout.readline()
         if "://" not in self.said:

@@ -1,12 +1,11 @@
 """A service with tenants for tests: two recorded runs, a key of each tenant, and the service over them."""
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import forked
 import htfi
 from service_process import ServiceProcess
 
@@ -30,8 +29,8 @@ def record_run(folder: Path, symbols: tuple[str, ...], base: float = 100.0, num_
 
 def service_command(folder: Path, *words: str) -> str:
     """What `htfi service WORDS --service FOLDER` prints."""
-    command = [sys.executable, "-m", "htfi", "service", *words, "--service", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [*forked.HTFI, "service", *words, "--service", str(folder)]
+    done = forked.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import forked
 from htfi.forecasting.config import ForecastConfig
 from htfi_eval.eval.prices import load_prices
 from htfi_eval.eval.returns.judging import WalkOptions, judge
@@ -41,8 +41,8 @@ def _panel(
 
 
 def _process(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "htfi", "eval", *args],
+    return forked.run(
+        [*forked.HTFI, "eval", *args],
         capture_output=True,
         text=True,
         timeout=240,

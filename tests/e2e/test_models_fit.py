@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import forked
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.experts.pooled.models import FILE, PooledModels, read_models
 from htfi.forecasting.experts.pooled.typical import typical_trees
@@ -102,8 +102,8 @@ def test_a_foundation_model_stands_in_the_same_table(fitted: Path) -> None:
 
 
 def fit_process(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "htfi", "models", "fit", *words, "--out", "mine"],
+    return forked.run(
+        [*forked.HTFI, "models", "fit", *words, "--out", "mine"],
         capture_output=True, text=True, timeout=120, check=False, cwd=cwd,
     )  # fmt: skip
 
@@ -129,8 +129,8 @@ def test_a_fit_that_is_killed_leaves_the_earlier_model_whole(fitted: Path, tmp_p
     out = tmp_path / "mine"
     out.mkdir()
     (out / FILE).write_bytes((fitted / "mine" / FILE).read_bytes())
-    child = subprocess.Popen(
-        [sys.executable, "-m", "htfi", "models", "fit", str(fitted / "bars.csv"), "--out", str(out)],
+    child = forked.Popen(
+        [*forked.HTFI, "models", "fit", str(fitted / "bars.csv"), "--out", str(out)],
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=tmp_path,
     )  # fmt: skip
     assert child.stderr is not None

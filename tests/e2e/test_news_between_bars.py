@@ -4,7 +4,6 @@ import json
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -15,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec import UNSET
 
+import forked
 from htfi.domain.decision import Decision, NewsTrigger
 from htfi.domain.time import NS_PER_S
 from htfi.pipeline.record.entry import decode_entry
@@ -196,13 +196,13 @@ def test_a_run_killed_between_items_ends_with_the_same_entries(
     sources = write_sources(tmp_path / "sources", ITEMS)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     htfi("run", *sources, "--plain", "--no-report", "--out", str(whole))
-    words = [sys.executable, "-m", "htfi", "run", *sources, "--plain", "--no-report", "--out", str(killed)]
+    words = [*forked.HTFI, "run", *sources, "--plain", "--no-report", "--out", str(killed)]
     settings = tmp_path / "often.toml"
     settings.write_text("[pipeline]\nsnapshot_s = 0.001\n")
     words += ["--settings", str(settings)]
     ended: list[int] = []
     for num_lines in cuts:
-        started = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        started = forked.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         journal = killed / "decisions.jsonl"
         while started.poll() is None and (
             not journal.exists() or journal.read_bytes().count(b"\n") < num_lines
@@ -211,7 +211,7 @@ def test_a_run_killed_between_items_ends_with_the_same_entries(
         started.send_signal(signal.SIGKILL)
         ended.append(started.wait(timeout=60))
     assert ended[0] == -signal.SIGKILL
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    done = forked.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     expected = (whole / "decisions.jsonl").read_bytes()
     assert expected.count(b'"trigger":"news"') >= 4

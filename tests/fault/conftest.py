@@ -3,7 +3,6 @@
 import os
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import forked
 from htfi.apps.cli.main import cli
 from htfi.wiring.ledger import open_ledger_readonly
 from killable_run import KillableRuns
@@ -58,7 +58,7 @@ def few_prices(prices: Path, made_once: MadeOnce) -> Path:
     return made_once("few-prices", write) / "prices.csv"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def runs() -> Iterator[KillableRuns]:
     """Runs `htfi` in children that fail where they are asked to."""
     with KillableRuns() as started:
@@ -72,9 +72,9 @@ def start() -> Start:
     def begin(
         sources: Sequence[object], folder: Path, *options: str, command: Sequence[str] = (), **pipes: int
     ) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
+        return forked.Popen(
             [
-                *(*command, sys.executable, "-m", "htfi", "run", *map(str, sources)),
+                *(*command, *forked.HTFI, "run", *map(str, sources)),
                 *("--out", str(folder), "--plain", "--no-report", *options),
             ],
             env={**os.environ, **OFTEN},

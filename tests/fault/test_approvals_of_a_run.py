@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import forked
 from htfi.adapters.keys.ed25519 import create_key
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import AccessDenied
@@ -24,7 +24,7 @@ from htfi.wiring import bundles
 from htfi.wiring.approvals import GivenAnswer, RecordedQuestion, give_answer, read_approvals
 from htfi.wiring.authorisation import Requester
 
-HTFI = [sys.executable, "-m", "htfi"]
+HTFI = [*forked.HTFI]
 NUM_DAYS = 60
 ASKS = ("default_notional=2e6", "max_notional=1e6", "escalate_before_s=0.0")
 
@@ -67,7 +67,7 @@ def start(
     source_words = ["-", "--bar", "1m"] if source is None else [str(source)]
     options = ["--governance", str(rules), "--out", str(folder), "--plain", "--no-report"]
     run = closing.enter_context(
-        subprocess.Popen(
+        forked.Popen(
             [*HTFI, "run", *source_words, *options, *map(str, words)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -169,7 +169,7 @@ def test_kill_around_an_approval_releases_once(
         run = start(closing, prices, folder, rules, "--pace", NUM_DAYS * 86_400 / 7)
         wait_for(lambda: len(questions(folder)) >= 3 + 2 * len(approved))
         asked = questions(folder)[number - 1].state.question
-        killer = subprocess.Popen(["sh", "-c", f"sleep {draw.random() * 0.06:.3f}; kill -9 {run.pid}"])
+        killer = forked.Popen(["sh", "-c", f"sleep {draw.random() * 0.06:.3f}; kill -9 {run.pid}"])
         answer(folder, number, "Ann")
         killer.wait(10.0)
         run.wait(30.0)

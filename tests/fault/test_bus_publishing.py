@@ -4,7 +4,6 @@ import json
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import forked
 from htfi.adapters.nats.decision_bus import subject_of
 from htfi.domain.errors import InvalidInput
 from htfi.wiring.bus import open_decision_bus
@@ -22,7 +22,7 @@ NUM_KILLED = 20
 
 
 def htfi(*words: object) -> list[str]:
-    return [sys.executable, "-m", "htfi", *map(str, words)]
+    return [*forked.HTFI, *map(str, words)]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     (folder / "prices.csv").write_text("\n".join(bars) + "\n")
     command = htfi("run", folder / "prices.csv", "--out", folder / "out", "--plain", "--outputs", "jsonl")
-    subprocess.run(command, check=True, capture_output=True)
+    forked.run(command, check=True, capture_output=True)
     return folder / "out"
 
 
@@ -142,7 +142,7 @@ def test_each_decision_comes_once_over_kills_of_run_publisher_and_server(
     ]
 
     def start(which: int) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(commands[which], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return forked.Popen(commands[which], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     processes = [start(0), start(1)]
     num_killed = 0
@@ -160,5 +160,5 @@ def test_each_decision_comes_once_over_kills_of_run_publisher_and_server(
     assert processes[0].wait(300) == 0
     processes[1].send_signal(signal.SIGKILL)
     processes[1].wait()
-    subprocess.run([*commands[1][:-1]], check=True, capture_output=True, timeout=120)
+    forked.run([*commands[1][:-1]], check=True, capture_output=True, timeout=120)
     assert published(server, "D") == (out / "decisions.jsonl").read_bytes(), f"seed {seed}"

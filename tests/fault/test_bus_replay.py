@@ -5,13 +5,13 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+import forked
 from kafka_broker import KafkaBroker
 from nats_server import NatsServer
 
@@ -21,14 +21,14 @@ NUM_TICKS = 700  # 35 minutes
 
 def run(source: str, out: Path, bar: str = "1m") -> list[str]:
     return [
-        sys.executable, "-m", "htfi", "run", source, "--bar", bar, "--out", str(out), "--plain",
+        *forked.HTFI, "run", source, "--bar", bar, "--out", str(out), "--plain",
         "--outputs", "jsonl",
     ]  # fmt: skip
 
 
 def record(source: str, out: Path, bar: str = "1m") -> bytes:
     """The decisions with their leaves, and the root that is signed."""
-    subprocess.run(run(source, out, bar), check=True, capture_output=True, timeout=60)
+    forked.run(run(source, out, bar), check=True, capture_output=True, timeout=60)
     return (out / "decisions.jsonl").read_bytes()
 
 
@@ -73,13 +73,13 @@ def test_a_live_day_gives_the_same_bytes_from_its_inbox(tmp_path: Path) -> None:
         server.make_stream("ticks", "of.>")
         command = run(f"{server.url}/ticks", out, "1s")
         for _ in range(2):
-            child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            child = forked.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             for number in range(140):
                 server.send("of.A", [json.dumps({"symbol": "A", "price": 100 + number % 7}).encode()])
                 time.sleep(0.1)
             child.send_signal(signal.SIGKILL)
             child.wait()
-        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        child = forked.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(3.0)
         child.send_signal(signal.SIGINT)
         child.wait(30)

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import forked
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import DependencyUnavailable
 from htfi.governance.control.entries import (
@@ -67,7 +67,7 @@ class Desk:
         for node in ("edge1", "edge2"):
             words = ("edge", "--map", self.folder / "feeds.toml", "--name", node, "--out", self.folder / node)
             more = ("--cloud", f"cloud1={host}:{port}", "--governance", self.governance(node))
-            self.edges[node] = subprocess.Popen(
+            self.edges[node] = forked.Popen(
                 htfi(*words, *more, "--insecure-loopback", "--plain", "--no-report", "--outputs", "jsonl"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -205,8 +205,8 @@ def test_without_a_majority_nothing_is_activated_and_nothing_is_released(
     days = [f"2010-{month:02d}-{day:02d}" for month in (1, 2) for day in range(1, 28)]
     rows = [f"{day}T21:00:00Z,AAA,100,101,99,{100 + place % 3},9" for place, day in enumerate(days)]
     prices.write_text("\n".join(["ts,symbol,open,high,low,close,volume", *rows]))
-    subprocess.run(
-        [sys.executable, "-m", "htfi", "run", prices, "--out", desk.folder / "run", "--plain", "--no-report",
+    forked.run(
+        [*forked.HTFI, "run", prices, "--out", desk.folder / "run", "--plain", "--no-report",
          "--governance", desk.governance("edge1"), "--outputs", "jsonl"],
         check=True, env=environment(), stdout=subprocess.DEVNULL,
     )  # fmt: skip

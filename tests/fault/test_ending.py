@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import forked
 from htfi.apps.cli.main import cli
 
-HTFI = [sys.executable, "-m", "htfi"]
+HTFI = [*forked.HTFI]
 CLOUD = [*HTFI, "cloud", "--insecure-loopback", "--plain", "--name"]
 END_S = 100.0  # a process that has not ended by then never will
 STACKS_S = 30.0  # a process that should have ended by then tells what each of its threads does
@@ -29,7 +30,7 @@ class Process:
     def __init__(self, command: Sequence[str], **env: str) -> None:
         reads, self.writes = os.pipe()
         self.out = os.fdopen(reads, "rb", buffering=0)
-        self.process = subprocess.Popen(
+        self.process = forked.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=self.writes,

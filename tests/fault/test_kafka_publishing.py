@@ -4,7 +4,6 @@ import asyncio
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer
 
+import forked
 from htfi.domain.errors import InvalidInput
 from htfi.pipeline.publishing import PublishedLine
 from htfi.wiring.bus import open_decision_bus
@@ -25,7 +25,7 @@ PLAIN = "transactions=no"  # Tansu gives none
 
 
 def htfi(*words: object) -> list[str]:
-    return [sys.executable, "-m", "htfi", *map(str, words)]
+    return [*forked.HTFI, *map(str, words)]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bars += [f"2024-{at // 28 + 1:02d}-{at % 28 + 1:02d},ACME,{100 + rng.random():.3f}" for at in range(120)]
     (folder / "prices.csv").write_text("\n".join(bars) + "\n")
     command = htfi("run", folder / "prices.csv", "--out", folder / "out", "--plain", "--outputs", "jsonl")
-    subprocess.run(command, check=True, capture_output=True)
+    forked.run(command, check=True, capture_output=True)
     return folder / "out"
 
 
@@ -152,7 +152,7 @@ def test_each_decision_comes_over_kills_of_run_and_publisher(broker: KafkaBroker
     ]
 
     def start(which: int) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(commands[which], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return forked.Popen(commands[which], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     processes = [start(0), start(1)]
     num_killed = 0
@@ -166,7 +166,7 @@ def test_each_decision_comes_over_kills_of_run_and_publisher(broker: KafkaBroker
     assert processes[0].wait(300) == 0
     processes[1].send_signal(signal.SIGKILL)
     processes[1].wait()
-    subprocess.run([*commands[1][:-1]], check=True, capture_output=True, timeout=120)
+    forked.run([*commands[1][:-1]], check=True, capture_output=True, timeout=120)
     seen = -1
     taken: list[bytes] = []
     for record in broker.records("killed"):  # as a consumer reads: what is not greater was there already

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
+import forked
 import htfi
 from mcp_client import McpHttpProcess, over_http, over_pipes
 
@@ -81,8 +82,8 @@ class RawPipes:
     """A server's process asked line by line, as no library would."""
 
     def __init__(self, folder: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "htfi", "mcp", "--follow", str(folder)],
+        self.process = forked.Popen(
+            [*forked.HTFI, "mcp", "--follow", str(folder)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
@@ -187,8 +188,8 @@ def test_what_cannot_be_served_is_said_in_one_line(
     folder: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     follow = () if "--follow" in arguments else ("--follow", str(folder))
-    command = [sys.executable, "-m", "htfi", "mcp", *follow, *arguments]
-    found = subprocess.run(
+    command = [*forked.HTFI, "mcp", *follow, *arguments]
+    found = forked.run(
         command, input="", capture_output=True, text=True, timeout=60, env=os.environ | {"COLUMNS": "200"}
     )
     assert found.returncode != 0
@@ -210,7 +211,7 @@ def test_run_that_is_killed_stays_readable_and_goes_on(tmp_path: Path) -> None:
     )
 
     def start() -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        return forked.Popen(
             [sys.executable, "-c", script, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )  # fmt: skip
 

@@ -4,7 +4,6 @@ import json
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import forked
 from htfi.apps.cli.main import cli
 from htfi.domain.decision import Decision
 from htfi.domain.time import NS_PER_DAY, format_ns
@@ -82,8 +82,8 @@ def open_run(folder: Path) -> Process:
         "--plain",
         "--no-report",
     ]
-    return subprocess.Popen(
-        [sys.executable, "-m", "htfi", *words],
+    return forked.Popen(
+        [*forked.HTFI, *words],
         cwd=folder,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,

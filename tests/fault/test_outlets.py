@@ -5,7 +5,6 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import forked
 from htfi.adapters.stores.line_server import LineServer
 from htfi.adapters.stores.released_lines import FollowingReader, ReleasedLines
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
@@ -52,8 +52,8 @@ def closing() -> Iterator[contextlib.ExitStack]:
 def start(
     closing: contextlib.ExitStack, command: Sequence[str], *words: object, **streams: int
 ) -> subprocess.Popen[bytes]:
-    line = [sys.executable, "-m", "htfi", *command, *map(str, words), "--plain", "--no-report"]
-    run = closing.enter_context(subprocess.Popen(line, stderr=subprocess.PIPE, **streams))  # type: ignore[call-overload]
+    line = [*forked.HTFI, *command, *map(str, words), "--plain", "--no-report"]
+    run = closing.enter_context(forked.Popen(line, stderr=subprocess.PIPE, **streams))  # type: ignore[call-overload]
     closing.callback(run.kill)
     return run
 

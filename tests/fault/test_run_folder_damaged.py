@@ -5,13 +5,13 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import time
 from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
 
+import forked
 from checks import nonempty
 from htfi.adapters.stores.admissions import request_admission
 from htfi.apps.cli.run import write_outputs
@@ -239,8 +239,8 @@ def test_bits_flipped_all_over_every_file(made: tuple[Path, Path, Root], tmp_pat
 
 
 def pipe(folder: Path, lines: bytes) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "htfi", "run", "-", "--out", str(folder), "--plain", "--no-report"],
+    return forked.run(
+        [*forked.HTFI, "run", "-", "--out", str(folder), "--plain", "--no-report"],
         input=lines,
         capture_output=True,
         timeout=120,

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import forked
 from htfi.apps.cli.main import cli
 from htfi.governance.control.entries import Stopped
 from htfi.wiring.control import governance_entries, request_reenabling, request_stop
 
-HTFI = [sys.executable, "-m", "htfi"]
+HTFI = [*forked.HTFI]
 NUM_DAYS = 360
 
 
@@ -46,7 +47,7 @@ def start(
     """A run over prices; `PACED` takes six seconds for them."""
     command = [*HTFI, "run", str(prices), "--out", str(folder), "--plain", "--no-report", *map(str, words)]
     run = closing.enter_context(
-        subprocess.Popen(
+        forked.Popen(
             command,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -154,7 +155,7 @@ def test_a_run_of_which_nothing_is_released_ends_without_a_page(
     folder, few = tmp_path / "run", tmp_path / "few.csv"
     few.write_text("\n".join(prices.read_text(encoding="utf-8").splitlines()[:40]), encoding="utf-8")
     request_stop(None, "firm", "Ann", "test")
-    done = subprocess.run(
+    done = forked.run(
         [*HTFI, "run", str(few), "--out", str(folder), "--plain"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -244,10 +245,10 @@ def test_a_stop_is_given_though_the_disk_has_no_room_for_its_request(
         "main()\n"
     )
     words = [sys.executable, "-c", full, "stop", str(folder), "--by", "Ann", "--why", "test"]
-    narrow = subprocess.run([*words, "--scope", "series:A"], capture_output=True, text=True, check=False)
+    narrow = forked.run([*words, "--scope", "series:A"], capture_output=True, text=True, check=False)
     assert (narrow.returncode, len(narrow.stderr.splitlines())) == (1, 1)
     assert "without --scope an empty file stops everything" in narrow.stderr
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = forked.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "the disk has no room for the request: an empty file STOP stands for it" in done.stdout
     wait_for(lambda: has_stopped(folder))
@@ -267,7 +268,7 @@ def test_a_stop_is_given_though_the_disk_has_no_room_for_its_request(
 def test_bad_input_gets_one_line(
     words: list[str], said: str, closing: contextlib.ExitStack, tmp_path: Path
 ) -> None:
-    found = subprocess.run(
+    found = forked.run(
         [*HTFI, *words], capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ}
     )
     assert found.returncode == 1

@@ -3,12 +3,12 @@
 import json
 import shutil
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+import forked
 import htfi
 from service_process import ServiceProcess
 
@@ -32,8 +32,8 @@ def key_of(folder: Path) -> str:
 
 
 def monitor_like(arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "htfi", "ledger", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    command = [*forked.HTFI, "ledger", *arguments]
+    return forked.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_log_is_followed_over_the_end_of_its_service_until_it_is_exchanged(tmp_path: Path) -> None:
@@ -42,8 +42,8 @@ def test_log_is_followed_over_the_end_of_its_service_until_it_is_exchanged(tmp_p
     with ServiceProcess("--follow", str(folder)) as service:
         service.wait_for(num_first)
         arguments = ["monitor", service.url, "--key", key_of(folder), "--state", str(state), "--every", "0.1"]
-        watching = subprocess.Popen(
-            [sys.executable, "-m", "htfi", "ledger", *arguments],
+        watching = forked.Popen(
+            [*forked.HTFI, "ledger", *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         deadline = threading.Timer(60.0, watching.kill)

@@ -4,13 +4,13 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+import forked
 from htfi import models
 from htfi.apps.cli.main import cli
 from htfi.domain.decision import Decision
@@ -182,10 +182,10 @@ def test_cloud_and_edge_serve_the_promoted_pair(inputs: list[str], pair: Path, t
     governance, out = tmp_path / "G", tmp_path / "out"
     digest = promoted_in(governance, pair)
     command = [
-        sys.executable, "-m", "htfi", "cloud", "--insecure-loopback", "--plain", "--listen", "127.0.0.1:0",
+        *forked.HTFI, "cloud", "--insecure-loopback", "--plain", "--listen", "127.0.0.1:0",
         "--governance", str(governance),
     ]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as cloud:
+    with forked.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as cloud:
         assert cloud.stdout is not None
         line = cloud.stdout.readline().strip()
         ready = re.search(r"is ready on (\S+): (target-int8@[0-9a-f]{12})$", line)

@@ -3,8 +3,6 @@
 import json
 import shutil
 import stat
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
+import forked
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import HtfiError
 from htfi.tenancy.config import SERVICE_FILE
@@ -117,8 +116,8 @@ def test_restored_run_goes_on_with_its_key_and_is_refused_without(backups: Backu
         run.end()
     assert len(journal(folders[0] / "acme")) > num_before
     assert verify(folders[0] / "acme").exit_code == 0
-    command = [sys.executable, "-m", "htfi", "run", "--map", str(tmp_path / "with/live.toml")]
-    refused = subprocess.run(
+    command = [*forked.HTFI, "run", "--map", str(tmp_path / "with/live.toml")]
+    refused = forked.run(
         [*command, "--out", str(folders[1] / "acme")], input="", capture_output=True, text=True, check=False
     )
     assert refused.returncode != 0

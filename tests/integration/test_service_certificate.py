@@ -5,8 +5,6 @@ import ipaddress
 import signal
 import socket
 import ssl
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+import forked
 from htfi.apps.service.certificate import ServerCertificate
 from htfi.domain.errors import InvalidInput
 from htfi.tenancy.config import SERVICE_FILE
@@ -116,8 +115,8 @@ def test_certificate_that_does_not_fit_its_key_changes_nothing(tmp_path: Path) -
 
 def test_keys_are_not_sent_in_clear_over_a_network(tmp_path: Path) -> None:
     (tmp_path / SERVICE_FILE).write_text('[tenants.acme]\nrun = "acme"\n', encoding="utf-8")
-    command = [sys.executable, "-m", "htfi", "serve", "--service", str(tmp_path), "--listen", "0.0.0.0:0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    command = [*forked.HTFI, "serve", "--service", str(tmp_path), "--listen", "0.0.0.0:0"]
+    done = forked.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
     assert "keys would be sent in clear" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

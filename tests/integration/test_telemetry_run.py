@@ -1,12 +1,12 @@
 """A real run with metrics, traces and a log: what they say is what the ledger holds, and the ledger is as without."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import forked
 from htfi.wiring.ledger import open_ledger_readonly
 from link_processes import environment, write_sources
 from metered_run import OPENMETRICS, MeteredRun, bar_rows, scrape
@@ -63,8 +63,8 @@ def test_metrics_of_a_live_run_equal_what_its_ledger_counts(tmp_path: Path) -> N
     assert [logged[0]["event"], logged[-1]["event"]] == ["started", "ended"]
     assert {line["trace_id"] for line in logged if line["event"] == "decided"} == set(by_trace)
 
-    done = subprocess.run(
-        [sys.executable, "-m", "htfi", "run", "-", "--out", str(tmp_path / "off"), "--plain", "--no-report"],
+    done = forked.run(
+        [*forked.HTFI, "run", "-", "--out", str(tmp_path / "off"), "--plain", "--no-report"],
         input="".join(f"{row}\n" for row in rows).encode(), capture_output=True, timeout=60, check=True,
     )  # fmt: skip
     assert b"metrics" not in done.stderr
@@ -94,8 +94,8 @@ def test_no_text_of_news_and_no_secret_stands_in_telemetry(tmp_path: Path) -> No
         url = receiver.url.replace("http://", "http://desk:plugh-secret@")
         words = ["run", str(prices), str(news), "--out", str(tmp_path / "run"), "--plain", "--no-report"]
         telemetry = ["--traces", url, "--trace-ratio", "1", "--log", "-"]
-        done = subprocess.run(
-            [sys.executable, "-m", "htfi", *words, *telemetry],
+        done = forked.run(
+            [*forked.HTFI, *words, *telemetry],
             capture_output=True,
             text=True,
             timeout=60,
@@ -117,8 +117,8 @@ def test_rounds_of_the_models_stand_within_the_reading_that_they_are_of(tmp_path
     sources = write_sources(tmp_path, 24)
     with OtlpReceiver() as receiver:
         words = ["run", *map(str, sources), "--out", str(tmp_path / "run"), "--plain", "--no-report"]
-        subprocess.run(
-            [sys.executable, "-m", "htfi", *words, "--traces", receiver.url, "--trace-ratio", "1"],
+        forked.run(
+            [*forked.HTFI, *words, "--traces", receiver.url, "--trace-ratio", "1"],
             env=environment(HTFI_PIPELINE__DEADLINE_MS="5000"), capture_output=True, timeout=90, check=True,
         )  # fmt: skip
     by_id = {span.span_id: span for span in receiver.spans}
@@ -160,7 +160,7 @@ def test_a_run_without_telemetry_loads_none_of_its_libraries(tmp_path: Path) -> 
         "names = ('prometheus_client', 'opentelemetry', 'htfi.adapters.log_lines', 'htfi.adapters.probes'); "
         "print([name for name in names if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run(
+    done = forked.run(
         [sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stderr.splitlines()[-1] == "[]"
@@ -173,8 +173,6 @@ def test_the_samples_root_is_the_same_with_all_of_it_on(tmp_path: Path) -> None:
         telemetry += ["--log", str(tmp_path / "log")]
         for name, options in (("on", telemetry), ("off", [])):
             words = ["run", "--out", str(tmp_path / name), "--plain", "--no-report", *options]
-            subprocess.run(
-                [sys.executable, "-m", "htfi", *words], capture_output=True, timeout=120, check=True
-            )
+            forked.run([*forked.HTFI, *words], capture_output=True, timeout=120, check=True)
         assert len(receiver.spans) > 1000
     assert ledger_of(tmp_path / "on") == ledger_of(tmp_path / "off")

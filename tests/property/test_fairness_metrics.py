@@ -1,5 +1,7 @@
 """Rates, gaps and corrections of the fairness audit against fairlearn, scipy and what must hold of any table."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +18,11 @@ from htfi.governance.fairness.client_decisions import (
 from htfi.governance.fairness.findings import Correction, adjust
 from htfi.governance.fairness.proxies import auc
 
-METRICS = FairlearnMetrics()
+
+@cache
+def metrics() -> FairlearnMetrics:
+    """Imports fairlearn and scikit-learn, which no other file needs."""
+    return FairlearnMetrics()
 
 
 @given(seed=st.integers(0, 10_000), num=st.integers(60, 200), num_groups=st.integers(2, 4))
@@ -29,7 +35,7 @@ def test_disparities_are_those_of_fairlearn(seed: int, num: int, num_groups: int
     outcome, decision = rng.random(num) < 0.5, rng.random(num) < 0.4
     outcome[:2], decision[:2] = (True, False), (True, False)
     outcome[num_groups : 3 * num_groups] = [True] * num_groups + [False] * num_groups
-    audit = audit_decisions(ClientDecisions({"group": labels}, decision, outcome), METRICS, Correction.HOLM)
+    audit = audit_decisions(ClientDecisions({"group": labels}, decision, outcome), metrics(), Correction.HOLM)
     found = audit.disparities["group"]
     expected = demographic_parity_difference(outcome, decision, sensitive_features=labels)
     assert found[SELECTION] == pytest.approx(expected)
@@ -64,6 +70,6 @@ def test_exact_intervals_hold_their_level() -> None:
     from scipy.stats import binom
 
     num, rate = 40, 0.3
-    inside = [low <= rate <= high for low, high in (METRICS.rate_interval(k, num) for k in range(num + 1))]
+    inside = [low <= rate <= high for low, high in (metrics().rate_interval(k, num) for k in range(num + 1))]
     covered = sum(float(binom.pmf(k, num, rate)) for k in range(num + 1) if inside[k])
     assert 0.95 <= covered < 0.995

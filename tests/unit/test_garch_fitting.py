@@ -7,7 +7,6 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from arch import arch_model
 
 from checks import nonempty
 from garch_fits import GarchFit, fit_garch
@@ -112,6 +111,8 @@ def test_information_is_the_mean_square_of_the_score():
 
 @pytest.mark.parametrize("leverage", [False, True])
 def test_no_likelihood_is_below_the_one_arch_finds(leverage: bool):
+    from arch import arch_model
+
     rng = np.random.Generator(np.random.PCG64(5))
     series = []
     for seed in range(20):

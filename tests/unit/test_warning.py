@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score, roc_curve
 
 from checks import nonempty
 from htfi.domain.errors import InvalidInput, ShapeMismatch
@@ -120,6 +118,8 @@ def test_impossible_events_are_refused():
 
 
 def test_the_regression_is_the_penalised_maximum_of_likelihood():
+    from sklearn.linear_model import LogisticRegression
+
     dice = _dice()
     x = dice.standard_normal((400, 3)) * [1.0, 5.0, 0.1] + [0.0, 2.0, 7.0]
     x = x[(np.abs(x - x.mean(0)) < 3.5 * x.std(0)).all(axis=1)]  # scikit-learn cuts no tails
@@ -154,6 +154,8 @@ def test_a_feature_that_is_not_known_or_never_varies_says_nothing():
 
 
 def test_scores_are_those_of_scikit_learn_with_and_without_ties():
+    from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score, roc_curve
+
     dice = _dice()
     for digits in (1, 8):
         chance = np.round(dice.random(500), digits)
