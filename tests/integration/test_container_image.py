@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SAMPLE_ROOT = "bc521fb9dd9296c78dc343835f2c6097489a90194c9254341c0bdc581c475150"
+SAMPLE_ROOT = "7243fc36090edecf20f404d531ad9bf52b114e3ec4515aee4bd6d41a74306bb4"
 BASE = "localhost/htfi-test-debian"
 RUN = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && mount --bind "$2" "$1/data"

@@ -217,3 +217,20 @@ def test_series_that_has_seen_nothing_starts_from_what_the_others_have_taught():
     of_another_kind = learning.weights(np.array([1]), np.array([1]), ready, np.array([1]), {0: 50, 1: 1})
     assert young[0, 1].min() > 0.8
     np.testing.assert_allclose(of_another_kind, 0.5)
+
+
+def test_first_losses_move_learnt_starting_weights_no_faster_than_later_ones():
+    starts, experts = np.array([[[0.9, 0.1]]]), (np.array([1.0, 1.05])[:, None, None] * NORMAL)[None]
+    furthest: list[float] = []
+    for steady_kinds in ((0,), ()):
+        learning = CrpsAggregation(LEVELS, 2, 1, NUM_REGIMES, 500.0, (1,), starts, steady_kinds=steady_kinds)
+        learning.columns.grow(1)
+        learning.enter(FIRST, GROUP)
+        away = 0.0
+        for at, y in enumerate(np.random.default_rng(12).standard_normal(60)):
+            weights = learning.weights(FIRST, GROUP, np.ones((1, 2), bool), np.array([1]), ALONE)
+            away = max(away, float(np.abs(weights[0, 0, 0] - 0.9).max()))
+            mixed = mix(experts, weights, np.ones((1, 1)), LEVELS)
+            learning.learn(matured(y, 1, at), waited(mixed, experts))
+        furthest.append(away)
+    assert furthest[0] < 0.5 * furthest[1]

@@ -23,6 +23,7 @@ from htfi.forecasting.kinds import (
     is_yield,
     kind_of,
     starting_weights,
+    steady_kinds,
 )
 
 HORIZONS = (1, 5)
@@ -119,6 +120,8 @@ def test_weights_between_horizons_lie_between_and_unknown_experts_start_even() -
     assert min(near, far) < between < max(near, far)
     np.testing.assert_array_equal(weights[EQUITY, 3], weights[EQUITY, 4])
     np.testing.assert_allclose(weights[:, :, 1], 1 / 3, atol=1e-6)
+    assert steady_kinds(("market_har", "own")) == ()
+    assert steady_kinds(AUTO_EXPERTS) == (CURRENCY, INTRADAY)
 
 
 def test_each_series_has_the_experts_of_its_kind_and_no_others() -> None:

@@ -64,7 +64,7 @@ class Forecaster:
         self._known = KnownVariance(config.horizons, SESSION_GAP_BARS, events)
         self._learning = CrpsAggregation(
             config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars, config.horizons,
-            kinds.starting_weights(self._names, config.horizons),
+            kinds.starting_weights(self._names, config.horizons), steady_kinds=kinds.steady_kinds(self._names),
         )  # fmt: skip
         self._kinds = KindsOfSeries(self._names, config.experts)
         self._moves = ExpectedMoves(config.horizons) if kinds.AUTO in config.experts else None
@@ -156,7 +156,7 @@ class Forecaster:
         known = len(self._panel)
         batch = self._panel.enter(bars, self._factors_of_closed)
         if len(self._panel) > known:
-            self._grow(len(self._panel))
+            self._grow(known, len(self._panel))
         if batch is None:
             return
         if regimes is not None:
@@ -474,7 +474,7 @@ class Forecaster:
         if "known_variance" in state:
             self._known.restore(state["known_variance"])
 
-    def _grow(self, num_series: int) -> None:
+    def _grow(self, num_before: int, num_series: int) -> None:
         self._kinds.enter(self._panel)
         for expert in self._needed_experts():
             expert.grow(num_series)
@@ -483,6 +483,9 @@ class Forecaster:
         parts = (self._learning, self._calibration, self._bands)
         for columns in (*(part.columns for part in parts), self._newest, self._pending):
             columns.grow(num_series)
+        fresh = np.arange(num_before, num_series)
+        groups = np.array([self._panel.group_of(row) for row in fresh.tolist()], np.int64)
+        self._learning.enter(fresh, self._kinds.pools(fresh, groups))
         self._opinions.grow(num_series)
         self._joint.grow(self._panel.intervals)
 

@@ -4,7 +4,7 @@ An auditor recomputes a record with `combine`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -32,6 +32,9 @@ ZONES = (0.05, 0.5, 0.95)  # lower tail, middle, upper tail: an expert may be go
 _LN2 = 0.6931471805599453
 _MIN_PRIOR = 1e-3  # so that a series that differs from the others can learn its own weights
 _MIN_SCORE = -1e300
+# By zone: squared regrets that learnt starting weights count for, four times what those of a series add up to under the
+# usual fading, at any horizon.
+_FIRST_SQUARES = (0.0256, 0.008, 0.0256)
 _MIN_LOSS = 1e-6  # of a normalised loss: keeps the learning rate finite while all experts agree
 _WEIGHT_UNITS = 1e6  # weights are recorded in whole millionths
 
@@ -149,7 +152,8 @@ class CrpsAggregation:
     expert. Each expert stands twice: once for all times, once for the regime of the day, asleep in others (Freund et
     al. 1997), so that weights turn with the regime and each regime learns from what it has seen. What all series of an
     interval have taught on average is the prior that each one's own losses then move. Learning rates are second-order
-    (Wintenberger 2017, eq. for adaptive rates); regrets fade with a half-life. A loss counts when it matures, for the
+    (Wintenberger 2017, eq. for adaptive rates); regrets fade with a half-life. For kinds whose starting weights say
+    more than first losses do, rates start at half of where fading keeps them. A loss counts when it matures, for the
     regime it was forecast in.
     """
 
@@ -162,12 +166,16 @@ class CrpsAggregation:
         half_life: float,
         horizons: Sequence[int] | None = None,
         starts: Array | None = None,
+        *,
+        steady_kinds: Collection[int] = (),
     ) -> None:
-        """`horizons` in bars, 1 each by default; `starts` [S, H, K], the weights above 0 before anything was learnt,
-        of kinds of series, of which pool p has kind p mod S; equal by default."""
+        """`horizons` in bars, 1 each by default; `starts` [S, H, K], the weights above 0 before any outcome, of kinds
+        of series, of which pool p has kind p mod S; equal by default. First losses move those of `steady_kinds` no
+        faster than later ones do."""
         self._levels = np.array(levels)
         self._shares = zone_shares(tuple(levels))
         self._cells = 2.0 * integration_weights(levels)
+        self._steady_kinds = frozenset(steady_kinds)
         self._half_life, self._keep = half_life, round(0.5 ** (1.0 / half_life), 12)
         self._log_k = round(math.log(2 * num_experts), 12)
         self._num_awake = 1 + num_regimes
@@ -187,6 +195,17 @@ class CrpsAggregation:
         self.pooled.declare("owed", blank)
         self.pooled.declare("owed_share", np.zeros((self._num_awake, num_horizons)))
         self.pooled.declare("end_ns", -1, np.int64)
+
+    def enter(self, rows: NDArray[np.intp], pools: Whole) -> None:
+        """Take in new series, by row [n] and pool [n]."""
+        num_kinds = len(self._starts)
+        steady = np.array([pool % num_kinds in self._steady_kinds for pool in pools.tolist()], np.bool_)
+        self.columns["square"][rows[steady]] = _FIRST_SQUARES
+        self.pooled.grow(int(pools.max(initial=-1)) + 1)
+        for pool in distinct(pools[steady]):
+            if self.pooled["end_ns"][pool] < 0:  # nothing was learnt yet
+                self.pooled["square"][pool] = _FIRST_SQUARES
+        self._known_priors = None
 
     def learn(self, batch: MaturedForecasts, waited: Array) -> None:
         """Take in the outcomes of forecasts [n, 1 + K, H, Q]: of the mix, then of the experts.

@@ -140,3 +140,10 @@ def starting_weights(experts: Sequence[str], horizons: Sequence[int]) -> Array:
             even = 1.0 / len(experts)
             weights[place, :, k] = even if learnt is None else np.interp(at, known, learnt)
     return np.round(weights, 6)
+
+
+def steady_kinds(experts: Sequence[str]) -> tuple[int, ...]:
+    """The kinds of series whose starting weights say more than first losses do, where those of all experts were learnt:
+    currencies and parts of a day (docs/decisions/d05-fusion.md)."""
+    known = {name for weights in _priors().weights.values() for name in weights}
+    return (CURRENCY, INTRADAY) if known.issuperset(experts) else ()
