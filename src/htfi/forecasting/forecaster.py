@@ -11,12 +11,12 @@ from htfi.domain.decision import Forecast, KnownEvents, Regime
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.events import Bar
 from htfi.domain.scheduled_event import ScheduledEvent
-from htfi.forecasting import compiled, kinds
+from htfi.forecasting import kinds
 from htfi.forecasting.band_reversion import BandReversion
-from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
+from htfi.forecasting.batch import ForecastBatch
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import SeriesColumns
-from htfi.forecasting.config import SESSION_GAP_BARS, USUAL_WINDOW_BARS, ForecastConfig
+from htfi.forecasting.config import SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.expected_moves import ExpectedMoves
 from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, stack_on_grid
 from htfi.forecasting.joint.history import JointHistory, NormalScores
@@ -31,6 +31,7 @@ from htfi.forecasting.scores import Scoreboard, ScoreRow
 from htfi.forecasting.tilts import VERSION as NARRATOR_VERSION
 from htfi.forecasting.tilts import Opinion
 from htfi.forecasting.track_record import TrackRecordRow
+from htfi.forecasting.waiting import WaitingForecasts
 
 Array = NDArray[np.float64]
 
@@ -82,13 +83,8 @@ class Forecaster:
         self._newest.declare("usual_sigma", 0.0)
         self._newest.declare("num", 0, np.int64)
         self._newest.grow(1)  # row 0 stands in for a series that was never seen
-        # Ring buffers of what waits for its outcome, fused first; single precision suffices to score it.
         self._pending_batch: BarBatch | None = None
-        self._pending = SeriesColumns()
-        self._pending.declare("regime", np.zeros(config.horizons[-1]), np.int64)
-        self._ring_names = [str(horizon) for horizon in config.horizons]
-        for horizon in config.horizons:
-            self._pending.declare(str(horizon), np.full((horizon, k + 1, q), np.nan), np.float32)
+        self._waiting = WaitingForecasts(config, k)
 
     @property
     def models(self) -> dict[str, str]:
@@ -190,7 +186,8 @@ class Forecaster:
         seen = self._learn_from_outcomes(batch)
         for expert in self._needed_experts():
             expert.learn(seen)
-        self._queue(batch)
+        self._opinions.queue(batch)
+        self._waiting.queue(batch, self._newest)
 
     def _needed_experts(self) -> list[Expert]:
         """Those that some series' kind has."""
@@ -211,7 +208,7 @@ class Forecaster:
 
     def _learn_from_outcomes(self, batch: BarBatch) -> BarBatch:
         """Score the forecasts of the experts and their mix of h bars ago; the batch as experts see it."""
-        waited, known, outcome, regimes = self._collect_matured(batch)
+        waited, known, outcome, regimes = self._waiting.matured(batch)
         seen = self._seen_by_experts(batch)
         self._known.learn(batch, self._ratio(batch, waited[:, 0, 0]))
         if not known.any():
@@ -237,30 +234,6 @@ class Forecaster:
         if self._config.horizons[0] != 1:
             half = np.full_like(half, np.nan)
         return batch.outcomes[:, 0] / np.maximum(half, SIGMA_FLOOR)
-
-    def _collect_matured(self, batch: BarBatch) -> tuple[Array, NDArray[np.bool_], Array, NDArray[np.int64]]:
-        """What was forecast for these bars [n, 1 + K, H, Q], fused first; where it has an outcome [n, 1 + K, H]; the
-        outcome, zero where there is none, and the regime when it was forecast [n, H]."""
-        shape = (len(batch.index), len(self._names) + 1, len(self._horizons))
-        waited = np.empty((*shape, len(self._config.levels)))
-        if compiled.core is not None:
-            known, outcome = np.empty(shape, np.bool_), np.empty(batch.outcomes.shape)
-            regimes = np.empty(batch.outcomes.shape, np.int64)
-            compiled.core.collect_matured(
-                self._rings(), self._pending["regime"], batch.index, batch.age, self._horizons, batch.outcomes, waited,
-                known.view(np.uint8), outcome, regimes,
-            )  # fmt: skip
-            return waited, known, outcome, regimes
-        for j, (h, ring) in enumerate(zip(self._config.horizons, self._rings(), strict=True)):
-            waited[:, :, j] = ring[batch.index, batch.age % h]
-        known = np.isfinite(waited[..., 0]) & np.isfinite(batch.outcomes)[:, None]
-        outcome = np.where(np.isfinite(batch.outcomes), batch.outcomes, 0.0)
-        slots = (batch.age[:, None] - self._horizons) % self._horizons[-1]
-        return waited, known, outcome, self._pending["regime"][batch.index[:, None], slots]
-
-    def _rings(self) -> list[NDArray[np.float32]]:
-        """What waits, by horizon [N, h, 1 + K, Q]."""
-        return [self._pending[name] for name in self._ring_names]
 
     def _renew(self, batch: BarBatch) -> None:
         """Take the experts' new quantiles and mix them."""
@@ -291,34 +264,6 @@ class Forecaster:
             for name, renewed in zip(names, (experts, weights, fused), strict=True):
                 newest[name][rows] = renewed
         self._opinions.forget(rows)
-
-    def _queue(self, batch: BarBatch) -> None:
-        """Let the newest forecasts wait for their outcomes."""
-        self._opinions.queue(batch)
-        newest = self._newest
-        if compiled.core is not None:
-            names = ("fused", "experts", "regime", "usual_sigma", "num")
-            compiled.core.queue_newest(
-                self._rings(), self._pending["regime"], batch.index, batch.age, self._horizons,
-                *(newest[name] for name in names), self._low, self._high, BAND_SIGMAS, float(USUAL_WINDOW_BARS),
-            )  # fmt: skip
-            return
-        fused = newest["fused"][batch.rows]
-        stored = np.concatenate([fused[:, None], newest["experts"][batch.rows]], axis=1)
-        for j, (horizon, ring) in enumerate(zip(self._config.horizons, self._rings(), strict=True)):
-            ring[batch.index, batch.age % horizon] = stored[:, :, j]
-        slots = batch.age % self._horizons[-1]
-        self._pending["regime"][batch.index, slots] = newest["regime"][batch.index]
-        self._update_usual_width(batch, fused)
-
-    def _update_usual_width(self, batch: BarBatch, fused: Array) -> None:
-        width = fused[:, 0, self._high] - fused[:, 0, self._low]
-        num = self._newest["num"][batch.rows] + np.isfinite(width)
-        usual = self._newest["usual_sigma"][batch.rows]
-        gain = np.maximum(1.0 / np.maximum(num, 1), 1.0 / USUAL_WINDOW_BARS)
-        away = np.where(np.isfinite(width), width / BAND_SIGMAS - usual, 0.0)
-        self._newest["usual_sigma"][batch.rows] = usual + gain * away
-        self._newest["num"][batch.rows] = num
 
     def forecast(self, series: Sequence[str]) -> ForecastBatch:
         """The newest forecast of each series ('SYMBOL/interval'); reading changes nothing.
@@ -438,7 +383,7 @@ class Forecaster:
             "bands": self._bands.state(),
             "learning": self._learning.state(),
             "newest": self._newest.state(),
-            "pending": self._pending.state(),
+            "pending": self._waiting.columns.state(),
             "hearing": self._opinions.state(),
             "scores": self._scoreboard.state(),
             "joint": self._joint.state(),
@@ -466,7 +411,7 @@ class Forecaster:
             self._bands.restore(state["bands"])
         self._learning.restore(state["learning"])
         self._newest.restore(state["newest"])
-        self._pending.restore(state["pending"])
+        self._waiting.columns.restore(state["pending"])
         self._opinions.restore(state["hearing"])
         self._scoreboard.restore(state["scores"])
         self._joint.restore(state.get("joint", {}))
@@ -480,9 +425,9 @@ class Forecaster:
             expert.grow(num_series)
         if self._moves is not None:
             self._moves.grow(num_series)
-        parts = (self._learning, self._calibration, self._bands)
-        for columns in (*(part.columns for part in parts), self._newest, self._pending):
-            columns.grow(num_series)
+        for part in (self._learning, self._calibration, self._bands, self._waiting):
+            part.columns.grow(num_series)
+        self._newest.grow(num_series)
         fresh = np.arange(num_before, num_series)
         groups = np.array([self._panel.group_of(row) for row in fresh.tolist()], np.int64)
         self._learning.enter(fresh, self._kinds.pools(fresh, groups))
