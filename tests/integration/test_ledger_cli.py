@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from htfi.apps.cli.main import main
-from htfi.pipeline.record.entry import decode_entry, entry_json
+from htfi.pipeline.record.entry import decode_entry, encode_entry, entry_json
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi_eval.bench.ledger_entries import json_entries
 
@@ -199,6 +199,18 @@ def test_show_of_entries_that_are_no_decisions_gives_their_bytes(htfi: Run, tmp_
     log.close()
     assert "not a decision" in htfi("show", tmp_path)[1]
     assert "is not a decision of this version" in htfi("show", tmp_path, 0)[1]
+
+
+def test_show_of_an_entry_that_a_newer_version_wrote_is_one_line(htfi: Run, tmp_path: Path) -> None:
+    log = open_ledger(tmp_path, origin=ORIGIN)
+    log.append([b"\x96\x7f" + encode_entry(decode_entry(ENTRIES[12]))[2:]])
+    log.close()
+    code, out, err = htfi("show", tmp_path, 0, "--json")
+    assert (code, out) == (1, "")
+    assert err.startswith("htfi: entry 0 is not a decision of this version")
+    assert "version 127, this program knows up to" in err
+    assert err.count("\n") == 1
+    assert "b'\\x96\\x7f" in htfi("show", tmp_path, 0)[1]  # spelled: a terminal obeys bytes as they are
 
 
 @pytest.mark.parametrize(

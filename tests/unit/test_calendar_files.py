@@ -280,6 +280,73 @@ def test_a_spreadsheets_number_is_a_day_and_its_clock(written: float | str) -> N
     assert event_time(45230, "8:30am", zone) == (utc_ns(2023, 10, 31, 12, 30), True)
 
 
+@pytest.mark.parametrize("written", [45230.354, 45230.3542, "45230.354", "45230.3542"])
+def test_a_spreadsheets_number_cut_after_three_decimals_is_its_minute(written: float | str) -> None:
+    assert event_time(written, None, ZoneInfo(NEW_YORK)) == (utc_ns(2023, 10, 31, 12, 30), True)
+
+
+@pytest.mark.parametrize("written", [20231103, 20231103.0, "20231103"])
+def test_a_number_of_eight_digits_is_the_day_that_it_spells(written: float | str) -> None:
+    zone = ZoneInfo(NEW_YORK)
+    assert event_time(written, None, zone) == (utc_ns(2023, 11, 3), False)
+    assert event_time(written, "8:30am", zone) == (utc_ns(2023, 11, 3, 12, 30), True)
+
+
+@pytest.mark.parametrize("written", [202311030830, "202311030830", 20231103083000, "20231103083000"])
+def test_a_number_of_a_day_and_a_clock_is_a_wall_clock(written: int | str) -> None:
+    assert event_time(written, None, ZoneInfo(NEW_YORK)) == (utc_ns(2023, 11, 3, 12, 30), True)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [0, 12, 2023, -5, 19_999, 80_000, "19999", 20231345, float("nan"), float("inf"), 1e30, 10**310],
+)
+def test_a_number_that_is_no_time_is_refused_and_not_read_as_1970(written: float | str) -> None:
+    with pytest.raises(InvalidInput, match=r"is not a time|is neither a time"):
+        event_time(written, None, ZoneInfo(NEW_YORK))
+
+
+@pytest.mark.parametrize(
+    "day",
+    [
+        1_698_969_600,
+        1_698_969_600_000,
+        "1698969600000",
+        "2023-11-03T00:00:00.000Z",
+        "2023-11-03T00:00-04:00",
+        datetime(2023, 11, 3, tzinfo=UTC),
+        datetime(2023, 11, 3, 4, tzinfo=UTC),
+    ],
+)
+def test_a_clock_beside_an_instant_that_begins_a_day_is_of_that_day(day: object) -> None:
+    zone = ZoneInfo(NEW_YORK)
+    assert event_time(day, "8:30am", zone) == (utc_ns(2023, 11, 3, 12, 30), True)
+    assert event_time(day, "All Day", zone) == (utc_ns(2023, 11, 3), False)
+
+
+@pytest.mark.parametrize(
+    "instant", ["2023-11-03T12:30:00Z", 1_699_014_600, datetime(2023, 11, 3, 12, 30, tzinfo=UTC)]
+)
+def test_an_instant_with_an_hour_stands_whatever_clock_is_beside_it(instant: object) -> None:
+    assert event_time(instant, "09:00", ZoneInfo(NEW_YORK)) == (utc_ns(2023, 11, 3, 12, 30), True)
+
+
+@pytest.mark.parametrize("clock", ["01:30-05:00", "1:30 AM -0500", "06:30Z"])
+def test_a_clock_that_comes_twice_is_read_with_its_offset(clock: str) -> None:
+    assert event_time("2023-11-05", clock, ZoneInfo(NEW_YORK)) == (utc_ns(2023, 11, 5, 6, 30), True)
+
+
+def test_an_offset_and_a_zone_that_disagree_refuse_the_row() -> None:
+    assert event_time("2023-11-03T08:30-04:00 ET", None, None) == (utc_ns(2023, 11, 3, 12, 30), True)
+    with pytest.raises(InvalidInput, match="an offset and a zone"):
+        event_time("2023-11-03T08:30+02:00 ET", None, None)
+
+
+def test_a_column_of_when_rows_were_known_may_have_gaps() -> None:
+    rows = [{"time": 1_699_014_600, "known_at": known, "event": "CPI"} for known in (float("nan"), 0)]
+    assert [event.known_ns for event in read(json.dumps(rows).encode(), "c.json").events] == [0]
+
+
 def test_an_instant_with_a_zone_of_its_own_knows_which_of_two_equal_clocks_it_is() -> None:
     later = datetime(2023, 11, 5, 1, 30, tzinfo=ZoneInfo(NEW_YORK), fold=1)
     assert event_time(later, None, None) == (utc_ns(2023, 11, 5, 6, 30), True)

@@ -1,7 +1,7 @@
 """When a row of a calendar happens: instants, wall clocks of a zone, days without a time; in UTC nanoseconds."""
 
 import re
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -12,7 +12,15 @@ _CLOCK = re.compile(r"(\d{1,2})(?::(\d\d)(?::(\d\d))?)?\s*([ap]m)?", re.IGNORECA
 # Zones behind a clock, each with its summer time: vendors write EST the year round.
 _SHORT_ZONE = re.compile(r"(?<=[\d\sMm])\s*(E[SD]?T|CES?T|JST|UTC|GMT)$", re.IGNORECASE)
 _SHORT_ZONES = {"E": "America/New_York", "C": "Europe/Berlin", "J": "Asia/Tokyo", "U": "UTC", "G": "UTC"}
+_OFFSET = re.compile(
+    r"(?<=[\d\sMm])\s*(?:Z|(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>[0-5]\d))$"
+)  # behind a clock
 _SERIAL_DAYS = 20_000, 80_000  # days since 30 December 1899, as spreadsheets number them: 1954 to 2119
+# Numbers that are read as a day or a wall clock by their digits: 20231103, 202311030830, 20231103083000.
+_DIGITS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+_MIN_SINCE_1970 = (
+    1e8  # smaller numbers, of seconds until 1973, are something else: a row's number, a year, a count
+)
 _NO_CLOCK = re.compile(
     r"(?:all[- ]?day|tentative|day \d+|tbd|tba|n/?a|tns|-+|(?:time[- ])?not[- ]supplied|)", re.IGNORECASE
 )
@@ -75,17 +83,25 @@ def event_time(value: Any, clock: Any, zone: ZoneInfo | None, time_format: str =
     """When an event happens, and whether to the minute: a day without a time is its midnight in UTC, and False.
 
     `value` is a text (ISO 8601, or as `time_format` of strptime states), a datetime, a date, a number of seconds, ms,
-    us or ns since 1970, or a spreadsheet's number of a day; `clock` a time of day beside it ('8:30am', '4 PM EDT',
-    'All Day', 'Tentative'), None where there is no such column; a zone that it names stands before `zone`.
-    Raises: InvalidInput.
+    us or ns since 1970, a spreadsheet's number of a day, or a number such as 20231103; `clock` a time of day beside it
+    ('8:30am', '4 PM EDT', 'All Day', 'Tentative'), None where there is no such column; a zone or an offset that it
+    names stands before `zone`. Beside an instant that begins a day the clock is of that day, and of `zone` where there
+    is one; an instant with an hour of its own stands. Raises: InvalidInput.
     """
     moment, has_clock = _moment(value, time_format)
+    if clock is not None and _is_instant(moment, value):
+        day = _day_begun(moment, zone)
+        if day is None:
+            clock = None
+        else:
+            own = None if isinstance(moment, int) or zone is not None else moment.tzinfo
+            moment = datetime.combine(day, time(), own)
     if isinstance(moment, int):
         return _checked(moment, value), True
     is_written = not isinstance(value, datetime)  # else it knows which of two equal clocks it is
     if clock is not None:
         is_written = True
-        clock, own_zone = _short_zone_apart(clock)
+        clock, own_zone = _zone_apart(clock)
         at = _clock(clock)
         has_clock = at is not None
         moment = datetime.combine(moment.date(), at or time(), own_zone or moment.tzinfo)
@@ -125,14 +141,16 @@ def _moment(value: Any, time_format: str) -> tuple[datetime | int, bool]:
     written = text
     text, own_zone = _short_zone_apart(text)
     text = _in_iso_order(text)
-    if re.fullmatch(r"\d{9,19}", text):
-        return _since_1970(int(text)), True
-    if re.fullmatch(r"\d{5}(?:\.\d+)?", text):
-        return _of_number(float(text))
+    if re.fullmatch(r"[0-9]{8,19}", text):
+        return _of_number(int(text))
+    if re.fullmatch(r"[0-9]{5}(?:\.[0-9]+)?", text):
+        return _of_number(int(text) if text.isdigit() else float(text))
     try:
         found = datetime.fromisoformat(text)
         if found.tzinfo is not None:
-            return parse_timestamp(text), True
+            if own_zone is not None and not _has_offset(own_zone, found):
+                raise InvalidInput(f"'{_shown(written)}' states an offset and a zone that has another")
+            return (found if found.time() == time() else parse_timestamp(text)), True
         found = found.replace(tzinfo=own_zone)
     except (ValueError, OverflowError):
         raise InvalidInput(f"'{_shown(written)}' {_no_time(written)}") from None
@@ -145,6 +163,44 @@ def _short_zone_apart(value: Any) -> tuple[Any, ZoneInfo | None]:
     if found is None:
         return value, None
     return value[: found.start()], ZoneInfo(_SHORT_ZONES[found[1][0].upper()])
+
+
+def _zone_apart(clock: Any) -> tuple[Any, tzinfo | None]:
+    """A clock without the offset or the zone at its end; anything else as it is."""
+    found = _OFFSET.search(clock.rstrip()) if isinstance(clock, str) else None
+    if found is None:
+        return _short_zone_apart(clock)
+    size = timedelta(hours=int(found["hours"] or 0), minutes=int(found["minutes"] or 0))
+    if size >= timedelta(days=1):
+        return clock, None
+    return clock[: found.start()], timezone(-size if found["sign"] == "-" else size)
+
+
+def _has_offset(zone: ZoneInfo, moment: datetime) -> bool:
+    """Whether the moment's offset is one of the zone's in that year: EST is written with -05:00 and with -04:00."""
+    offsets = {datetime(moment.year, month, 1, tzinfo=zone).utcoffset() for month in (1, 7)}
+    return moment.utcoffset() in offsets
+
+
+def _is_instant(moment: datetime | int, value: Any) -> bool:
+    """Whether a column states an instant, by number or offset, and not a day or a clock of a zone."""
+    if isinstance(moment, int):
+        return True
+    return moment.tzinfo is not None and (
+        isinstance(value, datetime) or not isinstance(moment.tzinfo, ZoneInfo)
+    )
+
+
+def _day_begun(moment: datetime | int, zone: ZoneInfo | None) -> date | None:
+    """The day that begins at an instant, by its own offset or in the zone; None where it has an hour."""
+    if isinstance(moment, int):
+        if moment % NS_PER_S or not MIN_YEAR <= _year_of(moment) < MAX_YEAR:
+            return None
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=moment // NS_PER_S)
+    for local in (moment, moment if zone is None else moment.astimezone(zone)):
+        if local.time() == time():
+            return local.date()
+    return None
 
 
 def _no_time(text: str) -> str:
@@ -184,16 +240,32 @@ def _in_iso_order(text: str) -> str:
 
 def _of_number(value: float) -> tuple[datetime | int, bool]:
     first, beyond = _SERIAL_DAYS
-    if not first <= value < beyond:
-        return _since_1970(value), True
-    seconds = round(value * 86_400)
-    return datetime(1899, 12, 30) + timedelta(seconds=seconds), seconds % 86_400 != 0  # noqa: DTZ001
+    if first <= value < beyond:
+        minutes = round(value * 1_440)  # four decimals state a minute, to some seconds
+        return datetime(1899, 12, 30) + timedelta(minutes=minutes), minutes % 1_440 != 0  # noqa: DTZ001
+    if not abs(value) < 1e20:  # NaN too
+        raise InvalidInput(f"'{_shown(value)}' is not a time")
+    form = _DIGITS.get(len(str(int(value)))) if value == int(value) else None
+    if form is not None and value > 0:
+        try:
+            found = datetime.strptime(str(int(value)), form)  # noqa: DTZ007
+        except ValueError:
+            pass
+        else:
+            if MIN_YEAR <= found.year < MAX_YEAR:
+                return found, "%H" in form
+    if abs(value) < _MIN_SINCE_1970:
+        raise InvalidInput(
+            f"'{_shown(value)}' is neither a time since 1970, nor a day such as 20231103, nor a spreadsheet's number "
+            "of a day"
+        )
+    return _since_1970(value), True
 
 
 def _since_1970(value: float) -> int:
     size = abs(value)
     unit = NS_PER_S if size < 1e11 else 1_000_000 if size < 1e14 else 1_000 if size < 1e17 else 1
-    return round(value * unit) if isinstance(value, int) or value == value else 0
+    return round(value * unit)
 
 
 def _clock(value: Any) -> time | None:
@@ -218,10 +290,13 @@ def _clock(value: Any) -> time | None:
 
 
 def _checked(time_ns: int, value: Any) -> int:
-    year = 1970 + time_ns / NS_PER_S / 31_556_952
-    if not MIN_YEAR <= year < MAX_YEAR:
+    if not MIN_YEAR <= _year_of(time_ns) < MAX_YEAR:
         raise InvalidInput(f"'{_shown(value)}' is outside {MIN_YEAR} to {MAX_YEAR}")
     return time_ns
+
+
+def _year_of(time_ns: int) -> float:
+    return 1970 + time_ns / NS_PER_S / 31_556_952
 
 
 def _shown(value: Any) -> str:

@@ -200,7 +200,7 @@ def _currency(row: Row, columns: CalendarColumns, source: CalendarSource) -> str
 
 def _instant(value: Any, zone: ZoneInfo | None, time_format: str) -> int:
     """UTC nanoseconds of a time beside the event's own, in its form or in any that is read without one; 0 of none."""
-    if value is None or value == "":
+    if value in (None, "", 0) or value != value:  # NaN of a column of numbers
         return 0
     try:
         return event_time(value, None, zone)[0]

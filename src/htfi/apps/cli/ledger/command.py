@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from htfi.apps.cli.ledger import entries as view
 from htfi.apps.cli.ledger.audit import audit_command
@@ -194,11 +195,19 @@ def show(folder: Path, which: str | None, as_json: bool) -> None:
     finally:
         log.close()
     if as_json:
-        click.echo(entry_json(entry))
+        click.echo(_as_json(index, entry))
     else:
         view.show_entry(index, entry)
         if (decision := try_decode_entry(entry)) is not None:
             view.show_statements(folder, decision)
+
+
+def _as_json(index: int, entry: bytes) -> bytes:
+    """The decision of an entry as JSON, or what stands in place of a deleted one. Raises: InvalidInput."""
+    try:
+        return entry_json(entry)
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"entry {index} is not a decision of this version: {error}") from error
 
 
 def _exported(index: int, entry: bytes) -> bytes:

@@ -95,7 +95,7 @@ def show_entry(index: int, entry: bytes) -> None:
     decision = try_decode_entry(entry)
     if decision is None:
         click.echo(f"entry {index}, {len(entry):,} bytes, is not a decision of this version:")
-        click.echo(entry)
+        click.echo(repr(entry))  # a terminal obeys bytes as they are
         return
     head = Text(f"entry {index}  ").append(decision.series, "bold")
     head.append(f"  {format_ns(decision.as_of_ns)}  last {decision.last_price:g}  ")
