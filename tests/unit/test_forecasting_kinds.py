@@ -209,7 +209,24 @@ def test_a_yield_is_told_by_its_name(symbol: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "symbol", ["AAPL", "SPX", "MMM", "3M", "7203.T", "TYX2", "ES1", "GS", "BABY", "Y", "V2X", "ZN10"]
+    "symbol",
+    [
+        "AAPL",
+        "SPX",
+        "MMM",
+        "3M",
+        "7203.T",
+        "TYX2",
+        "ES1",
+        "GS",
+        "BABY",
+        "Y",
+        "V2X",
+        "ZN10",
+        "0R2Y",
+        "0A1Y",
+        "C3Y",
+    ],
 )
 def test_names_of_shares_and_futures_are_no_yields(symbol: str) -> None:
     assert not is_yield(symbol)

@@ -47,9 +47,11 @@ _CODES = (
     "SAR SEK SGD THB TRY TWD UAH USD XAG XAU XPD XPT ZAR"
 )  # parted by spaces, which no code of three letters holds
 _SEPARATORS = str.maketrans("", "", "/-_. ")
-# Yields as CBOE, FRED and vendors name them: ^TNX, DGS10, DTB3, US10Y, 10YR, DE10YT=RR, USGG10YR Index.
+# Yields as CBOE, FRED and vendors name them: ^TNX, DGS10, TB3MS; US10Y, DE10YB=RR, USGG10YR Index, 10YR; 10USY.B; US3M.
 _YIELD = re.compile(
-    r"\^?(?:IRX|FVX|TNX|TYX)(?:\.X)?|(?:DGS|DTB)\d{1,2}(?:MO|WK)?|(?:.*\D)?\d{1,2}YR?(?:T?=\w+| INDEX)?"
+    r"\^?(?:IRX|FVX|TNX|TYX)(?:\.X)?|(?:DGS|GS|DFII)\d{1,2}(?:MO)?|(?:DTB|TB)\d{1,2}(?:WK|MS|YR)?"
+    r"|\^?(?:[A-Z]{2,})?\d{1,2}YR?(?:[BGT]?(?:=\w+)?| INDEX)|\d{1,2}[A-Z]{2}Y\.B"
+    r"|(?:AU|CA|DE|EU|FR|GB|IT|JP|UK|US)\d{1,2}MY?(?:T?=\w+)?"
 )
 
 
