@@ -33,8 +33,8 @@ _LN2 = 0.6931471805599453
 _MIN_PRIOR = 1e-3  # so that a series that differs from the others can learn its own weights
 _MIN_SCORE = -1e300
 # By zone: squared regrets that learnt starting weights count for, four times what those of a series add up to under
-# fading with this half-life, in bars, at any horizon. With a shorter one less adds up, in proportion; with a longer one,
-# which may stand for no fading at all, so much is enough.
+# fading with this half-life, in bars, at any horizon. With a shorter one less adds up, in proportion; with a longer
+# one, which may stand for no fading at all, so much is enough.
 _FIRST_SQUARES, _FADING_WITH = np.array([0.0256, 0.008, 0.0256]), 500.0
 _MIN_LOSS = 1e-6  # of a normalised loss: keeps the learning rate finite while all experts agree
 _WEIGHT_UNITS = 1e6  # weights are recorded in whole millionths
