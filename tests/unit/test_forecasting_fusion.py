@@ -234,3 +234,17 @@ def test_first_losses_move_learnt_starting_weights_no_faster_than_later_ones():
             learning.learn(matured(y, 1, at), waited(mixed, experts))
         furthest.append(away)
     assert furthest[0] < 0.5 * furthest[1]
+
+
+def test_first_losses_count_for_as_much_of_later_ones_at_a_shorter_half_life():
+    experts, outcomes = (np.array([1.0, 1.05])[:, None, None] * NORMAL)[None], np.random.default_rng(12)
+    first_over_later: list[float] = []
+    for half_life in (25.0, 250.0):
+        learning = CrpsAggregation(LEVELS, 2, 1, NUM_REGIMES, half_life, steady_kinds=(0,))
+        learning.columns.grow(1)
+        learning.enter(FIRST, GROUP)
+        first = learning.columns["square"][0, 0].max()
+        for at, y in enumerate(outcomes.standard_normal(int(10 * half_life))):
+            learning.learn(matured(y, 1, at), waited(experts.mean(axis=1), experts))
+        first_over_later.append(first / learning.columns["square"][0, 0].max())
+    assert 0.5 < first_over_later[0] / first_over_later[1] < 2.0

@@ -25,6 +25,7 @@ from htfi.forecasting.kinds import (
     starting_weights,
     steady_kinds,
 )
+from htfi.forecasting.kinds_of_series import KindsOfSeries
 
 HORIZONS = (1, 5)
 NS_PER_HOUR = 3600 * NS_PER_S
@@ -120,8 +121,22 @@ def test_weights_between_horizons_lie_between_and_unknown_experts_start_even() -
     assert min(near, far) < between < max(near, far)
     np.testing.assert_array_equal(weights[EQUITY, 3], weights[EQUITY, 4])
     np.testing.assert_allclose(weights[:, :, 1], 1 / 3, atol=1e-6)
-    assert steady_kinds(("market_har", "own")) == ()
-    assert steady_kinds(AUTO_EXPERTS) == (CURRENCY, INTRADAY)
+
+
+@pytest.mark.parametrize(
+    ("asked", "steady"),
+    [
+        (("auto",), (CURRENCY, INTRADAY)),
+        (("garch_t", "market_har"), (CURRENCY,)),
+        (("ewma", "market_har"), (INTRADAY,)),
+        (("auto", "ewma"), (INTRADAY,)),  # which then forecasts currencies too
+        (("auto", "own"), ()),
+    ],
+)
+def test_first_losses_count_for_less_where_no_expert_of_a_kind_starts_even(
+    asked: tuple[str, ...], steady: tuple[int, ...]
+) -> None:
+    assert steady_kinds(KindsOfSeries(expand(asked), asked).experts_by_kind) == steady
 
 
 def test_each_series_has_the_experts_of_its_kind_and_no_others() -> None:

@@ -63,11 +63,12 @@ class Forecaster:
         k, h, q = len(names), len(config.horizons), len(config.levels)
         self._panel = Panel(config.horizons, SESSION_GAP_BARS, config.covariates)
         self._known = KnownVariance(config.horizons, SESSION_GAP_BARS, events)
+        self._kinds = KindsOfSeries(self._names, config.experts)
         self._learning = CrpsAggregation(
             config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars, config.horizons,
-            kinds.starting_weights(self._names, config.horizons), steady_kinds=kinds.steady_kinds(self._names),
+            kinds.starting_weights(self._names, config.horizons),
+            steady_kinds=kinds.steady_kinds(self._kinds.experts_by_kind),
         )  # fmt: skip
-        self._kinds = KindsOfSeries(self._names, config.experts)
         self._moves = ExpectedMoves(config.horizons) if kinds.AUTO in config.experts else None
         self._calibration = Calibration(config, _NUM_REGIMES)
         self._bands = BandReversion(config.horizons, self._low, self._high)

@@ -32,9 +32,10 @@ ZONES = (0.05, 0.5, 0.95)  # lower tail, middle, upper tail: an expert may be go
 _LN2 = 0.6931471805599453
 _MIN_PRIOR = 1e-3  # so that a series that differs from the others can learn its own weights
 _MIN_SCORE = -1e300
-# By zone: squared regrets that learnt starting weights count for, four times what those of a series add up to under the
-# usual fading, at any horizon.
-_FIRST_SQUARES = (0.0256, 0.008, 0.0256)
+# By zone: squared regrets that learnt starting weights count for, four times what those of a series add up to under
+# fading with this half-life, in bars, at any horizon. With a shorter one less adds up, in proportion; with a longer
+# one, which may stand for no fading at all, so much is enough.
+_FIRST_SQUARES, _FADING_WITH = np.array([0.0256, 0.008, 0.0256]), 500.0
 _MIN_LOSS = 1e-6  # of a normalised loss: keeps the learning rate finite while all experts agree
 _WEIGHT_UNITS = 1e6  # weights are recorded in whole millionths
 
@@ -176,6 +177,7 @@ class CrpsAggregation:
         self._shares = zone_shares(tuple(levels))
         self._cells = 2.0 * integration_weights(levels)
         self._steady_kinds = frozenset(steady_kinds)
+        self._first_squares: Array = _FIRST_SQUARES * min(half_life / _FADING_WITH, 1.0)
         self._half_life, self._keep = half_life, round(0.5 ** (1.0 / half_life), 12)
         self._log_k = round(math.log(2 * num_experts), 12)
         self._num_awake = 1 + num_regimes
@@ -200,11 +202,11 @@ class CrpsAggregation:
         """Take in new series, by row [n] and pool [n]."""
         num_kinds = len(self._starts)
         steady = np.array([pool % num_kinds in self._steady_kinds for pool in pools.tolist()], np.bool_)
-        self.columns["square"][rows[steady]] = _FIRST_SQUARES
+        self.columns["square"][rows[steady]] = self._first_squares
         self.pooled.grow(int(pools.max(initial=-1)) + 1)
         for pool in distinct(pools[steady]):
             if self.pooled["end_ns"][pool] < 0:  # nothing was learnt yet
-                self.pooled["square"][pool] = _FIRST_SQUARES
+                self.pooled["square"][pool] = self._first_squares
         self._known_priors = None
 
     def learn(self, batch: MaturedForecasts, waited: Array) -> None:

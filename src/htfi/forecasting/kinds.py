@@ -144,8 +144,10 @@ def starting_weights(experts: Sequence[str], horizons: Sequence[int]) -> Array:
     return np.round(weights, 6)
 
 
-def steady_kinds(experts: Sequence[str]) -> tuple[int, ...]:
-    """The kinds of series whose starting weights say more than first losses do, where those of all experts were learnt:
-    currencies and parts of a day (docs/decisions/d05-fusion.md)."""
-    known = {name for weights in _priors().weights.values() for name in weights}
-    return (CURRENCY, INTRADAY) if known.issuperset(experts) else ()
+def steady_kinds(experts_by_kind: Sequence[Sequence[str]]) -> tuple[int, ...]:
+    """The kinds of series whose starting weights say more than first losses do: currencies and parts of a day, where
+    those of all experts that forecast the kind were learnt on it (docs/decisions/d05-fusion.md)."""
+    learnt = _priors().weights
+    return tuple(
+        kind for kind in (CURRENCY, INTRADAY) if learnt[KINDS[kind]].keys() >= set(experts_by_kind[kind])
+    )

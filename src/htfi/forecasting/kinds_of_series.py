@@ -38,7 +38,6 @@ class KindsOfSeries:
 
     def __init__(self, names: Sequence[str], asked: Sequence[str]) -> None:
         """`names` of the K experts; `asked`, the names in the settings."""
-        self._names = tuple(names)
         is_auto = AUTO in asked
         self._active = np.array(
             [
@@ -46,6 +45,9 @@ class KindsOfSeries:
                 for chosen in EXPERTS_BY_KIND
             ]
         )  # [S, K]
+        self.experts_by_kind = [
+            tuple(name for name, is_on in zip(names, chosen, strict=True) if is_on) for chosen in self._active
+        ]
         self._columns = SeriesColumns()
         self._columns.declare("kind", _UNKNOWN, np.int64)
         self._columns.declare("length_ns", 0, np.int64)
@@ -133,10 +135,9 @@ class KindsOfSeries:
         for place, kind in enumerate(KINDS):
             rows = np.flatnonzero(kinds == place).tolist()
             if rows:
-                experts = tuple(
-                    name for name, is_on in zip(self._names, self._active[place], strict=True) if is_on
+                found.append(
+                    KindChoice(kind, WHY[place], len(rows), names[rows[0]], self.experts_by_kind[place])
                 )
-                found.append(KindChoice(kind, WHY[place], len(rows), names[rows[0]], experts))
         return found
 
     def state(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Items that a model should read, items that the encoder alone reads, and items th
 set aside keeps its reason, so that a decision can record it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -316,22 +316,6 @@ class NewsProcessor:
     def max_routes(self, items: Sequence[News]) -> list[Route]:
         """The most expensive reader that each item is worth."""
         return [note.most for note in self.held.records_of(items)]
-
-    def reading_suspicions(self, gathered: Mapping[int, NewsSelection]) -> dict[int, float]:
-        """How far a reading of each news, by place, should queue behind others, 0–1: by the least believed of its
-        sources.
-        """
-        found: dict[int, float] = {}
-        by_sources: dict[frozenset[str], float] = {}  # the news of an instant has few
-        for place, selection in gathered.items():
-            if selection.suspicion:
-                found[place] = 1.0
-                continue
-            sources = frozenset([item.source for item in selection.items])
-            if sources not in by_sources:
-                by_sources[sources] = self.sanitiser.reading_suspicion(sources)
-            found[place] = by_sources[sources]
-        return found
 
     def is_worth_frontier(self, gathered: NewsSelection) -> bool:
         """Whether any of this news is worth a frontier model, if there is one."""

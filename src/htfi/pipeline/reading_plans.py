@@ -49,13 +49,7 @@ def plan_readings(
     series = _contexts(columns, components, context)
     if all(series_context.request.news is NO_NEWS for series_context in series):
         return series
-    suspicion = components.news.reading_suspicions(
-        {
-            place: series_context.request.news
-            for place, series_context in enumerate(series)
-            if series_context.request.question.items
-        }
-    )
+    suspicion = _suspicions(series, components)
     left_ms = context.pipeline.deadline_ms
     questions = [
         (series_context.request.series, series_context.request.question) for series_context in series
@@ -186,6 +180,24 @@ def _make_series_context(
     plan = _plan(regime, context.pipeline.deadline_ms, news, components, context)
     request = ReadRequest(series, question, plan, news)
     return SeriesContext(bar, row, regime, features, request, answered=answered)
+
+
+def _suspicions(series: Sequence[SeriesContext], components: Components) -> dict[int, float]:
+    """How far readings of series, by place, should queue behind others, 0–1: by the least believed of their sources."""
+    found: dict[int, float] = {}
+    by_sources: dict[frozenset[str], float] = {}  # the news of an instant has few
+    for place, series_context in enumerate(series):
+        request = series_context.request
+        if not request.question.items:
+            continue
+        if request.news.suspicion:
+            found[place] = 1.0
+            continue
+        sources = frozenset([item.source for item in request.news.items])
+        if sources not in by_sources:
+            by_sources[sources] = components.news.sanitiser.reading_suspicion(sources)
+        found[place] = by_sources[sources]
+    return found
 
 
 def _left_out(

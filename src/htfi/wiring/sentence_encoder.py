@@ -83,7 +83,7 @@ class SentenceEncoder:
         network = self._network
         # The general engine asks for the interpreter too often: it gains nothing from parts.
         if len(texts) < 2 or not isinstance(network, NativeSentenceEncoder):
-            return (self.read(one) for one in (texts,))
+            return map(self.read, (texts,))
         parts, started = self._parts(network, texts), deque[_Part]()
         self._start_more(parts, started)
         return self._embeddings(parts, started)

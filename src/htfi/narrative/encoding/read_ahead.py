@@ -10,9 +10,8 @@ from itertools import islice
 from htfi.narrative.encoding.text_reading import TextReader, TextReading
 
 MAX_AHEAD = 512  # texts read with one that is asked for, or begun
-_FEW_AHEAD = (
-    32  # where a core begins with those that follow: it has them left for when nothing else is to be read
-)
+# Read with one that is asked for where another core has begun with those that follow: they are left to it.
+_FEW_AHEAD = 32
 MAX_HELD = 2_048  # readings, of about 4 kB each
 
 
@@ -30,10 +29,9 @@ class ReadAheadTextReader:
         self.version, self.size = reader.version, reader.size
         self._held: OrderedDict[str, TextReading] = OrderedDict()  # the longest held first
         self._expected: dict[str, None] = {}  # in the order in which they will be asked for
-        self._begins = False
-        self._is_asked = (
-            True  # whether anything was missing since texts were begun: a cache may know them all
-        )
+        self._begins = False  # whether another core has begun with those that follow
+        # Whether anything was missing since texts were begun: a cache may know them all.
+        self._is_asked = True
 
     def expect(self, texts: Sequence[str]) -> None:
         """The texts that will be asked for next; those that were expected before are forgotten."""
