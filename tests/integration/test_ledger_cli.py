@@ -211,6 +211,9 @@ def test_show_of_an_entry_that_a_newer_version_wrote_is_one_line(htfi: Run, tmp_
     assert "version 127, this program knows up to" in err
     assert err.count("\n") == 1
     assert "b'\\x96\\x7f" in htfi("show", tmp_path, 0)[1]  # spelled: a terminal obeys bytes as they are
+    code, _, err = htfi("audit", tmp_path)
+    assert code == 0
+    assert "htfi: 1 entry is no decision of this version and left out, the first is 0: update htfi" in err
 
 
 @pytest.mark.parametrize(

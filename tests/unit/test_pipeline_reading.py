@@ -1,6 +1,9 @@
 """When the news of a series is read again, by whom, and that a view outlives a restart."""
 
 import json
+from typing import Any
+
+import pytest
 
 from htfi.domain.decision import FidelityPlan, Rung
 from htfi.domain.events import Bar, News
@@ -150,3 +153,35 @@ def test_among_many_series_each_is_read_in_its_turn() -> None:
     names = [name for asked in readers[Rung.EDGE].asked for name in asked]
     assert len(names) == 25
     assert len(set(names)) == 25
+
+
+def test_readings_of_a_source_in_doubt_queue_behind_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    from htfi.pipeline.reading_plans import plan_readings
+    from htfi.wiring.loop import build_components
+    from htfi.wiring.settings import load_settings
+
+    settings = load_settings(environment={})
+    rooms = build_components(settings, readings()[1])
+    terms = RunContext(settings.pipeline, settings.scheduling, "", {})
+    bars = [
+        Bar(2 * DAY_NS, 0, "p", 1, f"S{k}", "1d", DAY_NS, 2 * DAY_NS, 9.0, 9.0, 9.0, 9.0) for k in range(4)
+    ]
+    told = (
+        ("rumours", "Bankruptcy of the group is near, bankers fear", ("S0", "S1")),
+        ("wire", "Fed cuts rates by half a point", ("S2", "S3")),
+    )
+    for source, headline, symbols in told:
+        rooms.news.receive(News(DAY_NS, DAY_NS, source, 1, source, headline, symbols))
+    order, asked = rooms.views.reading_order, list[dict[int, float]]()
+
+    def asked_of(questions: Any, suspicion: dict[int, float], left_out: Any) -> Any:
+        asked.append(suspicion)
+        return order(questions, suspicion, left_out)
+
+    credibility = {"rumours": 0.1, "wire": 1.0}
+    monkeypatch.setattr(rooms.news.sanitiser, "current_credibility", credibility.__getitem__)
+    monkeypatch.setattr(rooms.views, "reading_order", asked_of)
+    plan_readings(columns_of(bars, 2 * DAY_NS, rooms, terms), rooms, terms)
+    (found,) = asked
+    assert found[0] == found[1] > 0.5
+    assert found[2] == found[3] == 0.0

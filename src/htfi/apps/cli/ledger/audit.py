@@ -9,7 +9,9 @@ import msgspec
 from htfi.apps.cli.ledger.entries import progress, show_statements
 from htfi.apps.cli.ledger.options import FOLDER, reading_options
 from htfi.domain.content_marking import FIELD, content_marking
+from htfi.domain.counts import counted
 from htfi.domain.decision import Decision
+from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.library.ledgers import explain_entry
 from htfi.narrative.audit import AuditSection
 from htfi.narrative.audit_summary import AuditSummary
@@ -44,13 +46,12 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
     """
     log = open_ledger_readonly(folder)
     decision: Decision | None = None
+    unread: list[int] = []
     try:
         if which is None:
             with progress(f"reading {folder}", log.size) as advance:
                 entries = _advancing(log.entries(), log.size, advance)
-                sections = AuditSummary.of(
-                    found for entry in entries if (found := try_decode_entry(entry))
-                ).sections()
+                sections = AuditSummary.of(_decisions(entries, unread)).sections()
             subject = {"run": folder.name}
         else:
             decision, sections = explain_entry(log, which, target)
@@ -65,6 +66,20 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
         _show(subject.get("id", f"all decisions of {folder}"), sections)
         if decision is not None:
             show_statements(folder, decision)
+    if unread:
+        told = counted(len(unread), "entry is no decision", "entries are no decisions")
+        click.echo(
+            f"htfi: {told} of this version and left out, the first is {unread[0]}: update htfi", err=True
+        )
+
+
+def _decisions(entries: Iterable[bytes], unread: list[int]) -> Iterator[Decision]:
+    """The decisions of entries; the places of those that are none, and were not deleted, go into `unread`."""
+    for place, entry in enumerate(entries):
+        if (found := try_decode_entry(entry)) is not None:
+            yield found
+        elif not is_tombstone(entry):
+            unread.append(place)
 
 
 def _advancing(entries: Iterable[bytes], total: int, advance: Callable[[int, int], None]) -> Iterator[bytes]:
