@@ -220,7 +220,7 @@ class Forecaster:
             batch.index, batch.group, batch.end_ns, outcome, known[:, 0], regimes, self._panel.group_sizes
         )
         self._calibration.learn(matured, waited)
-        pools, sizes = self._kinds.pools(batch.index, batch.group), self._kinds.pool_sizes
+        pools, sizes = self._kinds.pools(batch.index), self._kinds.pool_sizes
         self._learning.learn(replace(matured, groups=pools, num_series=sizes), waited)
         plain = waited[:, 0]
         tilted = self._opinions.learn(batch, plain, outcome, known[:, 0])
@@ -256,7 +256,7 @@ class Forecaster:
         regimes = newest["regime"][batch.index]
         calibration = self._calibration.stretch(batch.index, batch.group, regimes)
         self._bands.apply(batch.index, experts, ahead, calibration)
-        pools = self._kinds.pools(batch.index, batch.group)
+        pools = self._kinds.pools(batch.index)
         self._learning.fuse(
             batch.index, pools, regimes, self._kinds.pool_sizes, experts, calibration, weights, fused
         )
@@ -430,8 +430,7 @@ class Forecaster:
             part.columns.grow(num_series)
         self._newest.grow(num_series)
         fresh = np.arange(num_before, num_series)
-        groups = np.array([self._panel.group_of(row) for row in fresh.tolist()], np.int64)
-        self._learning.enter(fresh, self._kinds.pools(fresh, groups))
+        self._learning.enter(fresh, self._kinds.pools(fresh))
         self._opinions.grow(num_series)
         self._joint.grow(self._panel.intervals)
 

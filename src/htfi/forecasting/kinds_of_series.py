@@ -94,9 +94,9 @@ class KindsOfSeries:
             self._columns["kind"][rows] = after
             self._count()
 
-    def pools(self, index: NDArray[np.intp], groups: Whole) -> Whole:
+    def pools(self, index: NDArray[np.intp]) -> Whole:
         """The pool of each row [n]."""
-        return groups * len(KINDS) + self._columns["kind"][index]
+        return self._columns["group"][index] * len(KINDS) + self._columns["kind"][index]
 
     def idle_among_needed(self, index: NDArray[np.intp]) -> NDArray[np.bool_] | None:
         """`idle`, where one of the experts that some series' kind has may be; None where none is."""
