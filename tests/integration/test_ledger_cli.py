@@ -213,7 +213,7 @@ def test_show_of_an_entry_that_a_newer_version_wrote_is_one_line(htfi: Run, tmp_
     assert "b'\\x96\\x7f" in htfi("show", tmp_path, 0)[1]  # spelled: a terminal obeys bytes as they are
     code, _, err = htfi("audit", tmp_path)
     assert code == 0
-    assert "htfi: 1 entry is no decision of this version and left out, the first is 0: update htfi" in err
+    assert "htfi: 1 entry was left out: not a decision of this version, the first at 0: update htfi" in err
 
 
 @pytest.mark.parametrize(

@@ -67,10 +67,9 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
         if decision is not None:
             show_statements(folder, decision)
     if unread:
-        told = counted(len(unread), "entry is no decision", "entries are no decisions")
-        click.echo(
-            f"htfi: {told} of this version and left out, the first is {unread[0]}: update htfi", err=True
-        )
+        num_unread = counted(len(unread), "entry was left out", "entries were left out")
+        reason = f"not a decision of this version, the first at {unread[0]}: update htfi"
+        click.echo(f"htfi: {num_unread}: {reason}", err=True)
 
 
 def _decisions(entries: Iterable[bytes], unread: list[int]) -> Iterator[Decision]:
