@@ -30,6 +30,9 @@ _NAMED_MONTH = re.compile(
     r"(?P<year>\d{4})(?P<clock>\b.*)",
     re.IGNORECASE,
 )
+_YEAR_AND_NAME = re.compile(
+    r"(?P<year>\d{4}),? (?P<name>[a-z]{3,9})\.? (?P<number>\d{1,2})(?P<clock>\b.*)", re.IGNORECASE
+)
 _SHORT_YEAR = re.compile(r"\d{1,2}[- ][a-z]{3,9}\.?[- ]\d\d(?:\s.*)?", re.IGNORECASE)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _HALF = re.compile(r"(\s|\d)([ap])\.?\s?m\b\.?", re.IGNORECASE)
@@ -103,8 +106,7 @@ def _moment(value: Any, time_format: str) -> tuple[datetime | int, bool]:
     if not text:
         raise InvalidInput("the row has no time")
     if time_format:
-        found = _in_form(text, time_format)
-        return found, "%H" in time_format or "%I" in time_format
+        return _in_form(text, time_format)
     written = text
     text, own_zone = zone_apart(text, offsets=False)
     text = _in_iso_order(text)
@@ -181,15 +183,21 @@ def _form_of_clock(text: str) -> str:
     return f" {'%I' if half else '%H'}:%M{':%S' if found['second'] else ''}{half}"
 
 
-def _in_form(text: str, time_format: str) -> datetime:
-    """A text in a form of strptime, whether or not a zone stands behind it. Raises: InvalidInput."""
+def _in_form(text: str, time_format: str) -> tuple[datetime, bool]:
+    """A text in a form of strptime, whether or not a zone stands behind it, and whether it has an hour: one that lacks
+    the form's clock is a day. Raises: InvalidInput."""
+    has_clock = "%H" in time_format or "%I" in time_format
+    day_form = re.split(r"[ T]%[HI]", time_format)[0]
     plain = _HALF.sub(lambda found: f"{found[1]}{found[2].upper()}M", text)
-    for one, zone in ((text, None), zone_apart(plain, offsets=False)):
+    bare, own_zone = zone_apart(plain, offsets=False)
+    tried = ((text, None, time_format), (bare, own_zone, time_format), (bare, own_zone, day_form))
+    for one, zone, form in tried:
         try:
-            found = datetime.strptime(one.strip(), time_format)  # noqa: DTZ007
+            found = datetime.strptime(one.strip(), form)  # noqa: DTZ007
         except ValueError:
             continue
-        return found if found.tzinfo is not None else found.replace(tzinfo=zone)
+        found = found if found.tzinfo is not None else found.replace(tzinfo=zone)
+        return found, has_clock and form == time_format
     raise InvalidInput(f"'{shown(text)}' does not have the form time_format = \"{time_format}\"")
 
 
@@ -198,7 +206,8 @@ def _in_iso_order(text: str) -> str:
 
     Raises: InvalidInput, of a clock that is none.
     """
-    found = _YEAR_FIRST.fullmatch(text) or _DAY_FIRST.fullmatch(text) or _NAMED_MONTH.fullmatch(text)
+    forms = (_YEAR_FIRST, _DAY_FIRST, _NAMED_MONTH, _YEAR_AND_NAME)
+    found = next((match for form in forms if (match := form.fullmatch(text))), None)
     if found is None:
         return text
     part = {name: value for name, value in found.groupdict().items() if value is not None}

@@ -16,7 +16,7 @@ import msgspec
 
 from htfi.calendar.clocks import open_zone, zone_named
 from htfi.calendar.columns import CalendarColumns, CalendarSource, find_columns
-from htfi.calendar.figures import WrittenFigure, read_figure
+from htfi.calendar.figures import WrittenFigure, read_figure, size_of
 from htfi.calendar.local_times import event_time
 from htfi.calendar.recognition import currency_of_country, economy_of, event_kind
 from htfi.domain.errors import InvalidInput, MissingZone
@@ -25,6 +25,13 @@ from htfi.domain.scheduled_event import ScheduledEvent
 MAX_ROWS = 500_000
 MAX_NAME_CHARS = 200
 _CODE = re.compile(r"[A-Z]{3}")
+# Bloomberg's codes of countries that are another's in ISO 3166, or none.
+_BLOOMBERG: Mapping[str, str] = {
+    "EC": "ea", "GE": "de", "SP": "es", "PO": "pt", "IR": "ie", "AS": "at", "JN": "jp", "CH": "cn", "SZ": "ch",
+    "SW": "se", "DE": "dk", "SK": "kr", "TU": "tr", "SA": "za", "BZ": "br", "PD": "pl", "HU": "hu", "SI": "sg",
+    "IS": "il", "NE": "nl",
+}  # fmt: skip
+_WHOLE_DAYS = frozenset({"bank_holiday", "market_closed"})
 _CANCELLED = frozenset({"cancelled", "canceled", "postponed", "withdrawn", "deleted"})
 _IMPACTS: Mapping[str, Literal["low", "medium", "high"]] = {
     "low": "low", "1": "low", "*": "low", "★": "low", "yellow": "low",
@@ -121,9 +128,10 @@ def _read_line(
     place: str,
     faults: list[RowFault],
 ) -> _EventVersion:
-    zone = zone_named(_text(columns.cell(row, "zone"))) or zone
+    zone = zone_named(_text(columns.cell(row, "zone"))) or columns.zone or zone
     clock = _text(columns.cell(row, "clock")) if columns.has("clock") else None
-    time_ns, is_exact = event_time(columns.cell(row, "time"), clock, zone, source.time_format)
+    stamp = columns.cell(row, "time")
+    time_ns, is_exact = event_time(stamp, clock, zone, source.time_format)
     if columns.has("exact"):
         is_exact = is_exact and _is_true(columns.cell(row, "exact"))
     if not is_exact:
@@ -133,7 +141,11 @@ def _read_line(
     kind = _text(columns.cell(row, "kind")) or source.kind
     if not name and not kind:
         raise InvalidInput("the row has no name of an event")
-    kind = kind or event_kind(name, currency, symbol, time_ns, _text(columns.cell(row, "country")))
+    kind = kind or event_kind(name, currency, symbol, time_ns, _country(row, columns))
+    if symbol and not kind:  # a company's, whose currency is that of its figures
+        kind = event_kind(name, "", symbol, time_ns)
+    if kind in _WHOLE_DAYS and is_exact:  # a day that begins at a midnight of its own zone
+        time_ns, is_exact = event_time(stamp, "", zone, source.time_format)
     figures = _figures(row, columns, place, faults)
     known_ns = _instant(columns.cell(row, "known"), zone, source.time_format)
     event = ScheduledEvent(
@@ -168,6 +180,9 @@ def _figures(
         except InvalidInput as error:
             found[name] = None
             faults.append(RowFault(place, f"{name} {error}; it is left out", refused=False))
+    size = size_of(_text(columns.cell(row, "unit")))
+    if size != 1.0:
+        found = {name: figure and figure.of_size(size) for name, figure in found.items()}
     actual, forecast = found["actual"], found["forecast"]
     if (
         actual is not None
@@ -196,8 +211,13 @@ def _currency(row: Row, columns: CalendarColumns, source: CalendarSource) -> str
     given = _text(columns.cell(row, "currency")).upper()
     if _CODE.fullmatch(given) and given != "ALL":
         return given
-    country = _text(columns.cell(row, "country"))
+    country = _country(row, columns)
     return (currency_of_country(country) if country else "") or source.currency
+
+
+def _country(row: Row, columns: CalendarColumns) -> str:
+    given = _text(columns.cell(row, "country"))
+    return _BLOOMBERG.get(given.upper(), given) if columns.has_codes_of_bloomberg else given
 
 
 def _instant(value: Any, zone: tzinfo | None, time_format: str) -> int:

@@ -41,6 +41,9 @@ from htfi.narrative.facts.regions import region_of_currency
 SAMPLE_CALENDAR = "sample"  # stands for the calendar of the embedded sample
 SAMPLE_CALENDAR_FILE = "calendar.toml"
 RECURRING_CALENDAR = "recurring"  # stands for all that recurs by rule
+_UNREAD = frozenset(
+    {".xml", ".xls", ".xlsx", ".xlsm", ".ods", ".html", ".htm", ".pdf", ".zip", ".gz", ".yaml", ".yml"}
+)
 _ANNOUNCEMENT_COLUMNS = frozenset({"kind", "subject", "at"})  # by which a CSV file of announcements is known
 
 
@@ -68,6 +71,10 @@ def read_calendar(named: str, source: CalendarSource | None = None) -> OpenedCal
         return _opened(CalendarDocument((), ALL_RECURRING), (), named.encode(), named)
     path = Path(sample.__file__).with_name(SAMPLE_CALENDAR_FILE) if named == SAMPLE_CALENDAR else Path(named)
     data = _bytes_of(path, named)
+    if path.suffix.lower() in _UNREAD:
+        raise InvalidInput(
+            f"calendar {path}: files ending in {path.suffix} are not read: save it as CSV, JSON, Parquet or iCalendar"
+        )
     if path.suffix.lower() not in FORMATS:
         if len(data) > MAX_TEXT_BYTES:
             raise InvalidInput(f"calendar {path}: {len(data)} bytes; the maximum is {MAX_TEXT_BYTES}")

@@ -3,7 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from htfi.arrow.table_files import read_parquet_table
 from htfi.domain.errors import InvalidInput
 
 MAX_BYTES = 128 << 20
+MAX_DEPTH = 3  # of objects within objects of a JSON file
 FORMATS: Mapping[str, str] = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".json": "json",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".ics": "ics", ".ical": "ics", ".icalendar": "ics",
@@ -72,7 +74,11 @@ def _parquet_rows(path: Path) -> CalendarTable:
 
 def _csv_rows(text: str, path: Path) -> CalendarTable:
     first = text.partition("\n")[0]
-    separator = max(",;\t|", key=first.count)
+    stated = re.fullmatch(r'"?sep=(.)"?\r?', first)  # as spreadsheets write it, in front of the columns
+    if stated is not None:
+        text = text.partition("\n")[2]
+    before = int(stated is not None)  # lines
+    separator = stated[1] if stated is not None else max(",;\t|", key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         names = [_printable(name) for name in next(reader, list[str]())]
@@ -86,7 +92,7 @@ def _csv_rows(text: str, path: Path) -> CalendarTable:
         for cells in reader:
             if not any(cell.strip() for cell in cells):
                 continue
-            place = f"line {reader.line_num}"
+            place = f"line {reader.line_num + before}"
             if any(cell.strip() for cell in cells[len(names) :]):
                 told = f"{len(cells)} cells where the first line names {len(names)}"
                 rows.append((place, f"{told}: put a cell that holds '{separator}' in quotes"))
@@ -95,28 +101,67 @@ def _csv_rows(text: str, path: Path) -> CalendarTable:
             filled = [*cells, *[""] * missing][: len(names)]
             rows.append((place, dict(zip(names, filled, strict=True))))
     except csv.Error as error:
-        raise InvalidInput(f"calendar {path}, line {reader.line_num}: not valid CSV: {error}") from error
+        raise InvalidInput(
+            f"calendar {path}, line {reader.line_num + before}: not valid CSV: {error}"
+        ) from error
     return CalendarTable(names, rows)
 
 
-def _json_rows(text: str, path: Path, *, is_lines: bool) -> CalendarTable:
-    try:
-        if is_lines:
-            found: Any = [json.loads(line) for line in text.splitlines() if line.strip()]
+def _line_rows(text: str, path: Path) -> CalendarTable:
+    """The objects of a file of JSON lines; one that is none is a row that cannot be read."""
+    rows: list[tuple[str, Mapping[str, Any] | str]] = []
+    names: dict[str, None] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if isinstance(row, dict):
+            cells = {_printable(name): cell for name, cell in _flat(cast("dict[str, Any]", row))}
+            names |= dict.fromkeys(cells)
+            rows.append((f"line {number}", cells))
         else:
-            found = json.loads(text)
+            rows.append((f"line {number}", "not an object of JSON"))
+    if rows and not names:
+        raise InvalidInput(f"calendar {path}: not valid JSON: no line holds an object")
+    return CalendarTable(list(names), rows)
+
+
+def _json_rows(text: str, path: Path, *, is_lines: bool) -> CalendarTable:
+    if is_lines:
+        return _line_rows(text, path)
+    try:
+        found: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"calendar {path}: not valid JSON: {error or 'nested too deeply'}") from error
-    if isinstance(found, dict):  # {"events": [...]}
-        lists: list[Any] = [one for one in cast("dict[str, Any]", found).values() if isinstance(one, list)]
-        found = lists[0] if len(lists) == 1 else None
+    found = _list_within(found)
     if not isinstance(found, list) or not all(isinstance(row, dict) for row in cast("list[Any]", found)):
         raise InvalidInput(f"calendar {path}: it must hold a list of objects, one for each event")
     objects = [
-        {_printable(name): cell for name, cell in row.items()} for row in cast("list[dict[str, Any]]", found)
+        {_printable(name): cell for name, cell in _flat(row)} for row in cast("list[dict[str, Any]]", found)
     ]
     names = list(dict.fromkeys(name for row in objects for name in row))
     return CalendarTable(names, [(f"entry {place}", row) for place, row in enumerate(objects, 1)])
+
+
+def _list_within(found: Any, depth: int = 0) -> Any:
+    """The one list that an object holds, or an object within it: {"data": {"events": [...]}}; None of several."""
+    if not isinstance(found, dict) or depth > MAX_DEPTH:
+        return cast("Any", found)
+    within: list[Any] = [_list_within(one, depth + 1) for one in cast("dict[str, Any]", found).values()]
+    lists: list[Any] = [one for one in within if isinstance(one, list)]
+    return lists[0] if len(lists) == 1 else None
+
+
+def _flat(row: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The cells of an object, those of objects within it by the path to them: 'values.actual'."""
+    for name, cell in row.items():
+        if isinstance(cell, dict) and depth <= MAX_DEPTH:
+            yield from _flat(cast("dict[str, Any]", cell), f"{before}{name}.", depth + 1)
+        else:
+            yield f"{before}{name}", cell
 
 
 def _printable(name: str) -> str:

@@ -1,6 +1,6 @@
 """Rows of an iCalendar file (RFC 5545) by the library icalendar, recurrences included. Needs the extra [calendars]."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from importlib import import_module
 from typing import Any, cast
@@ -11,7 +11,7 @@ from htfi.domain.errors import InvalidInput, require_extra
 
 NAMES = (
     "uid", "dtstart", "summary", "description", "status", "known_at", "currency", "impact", "actual", "forecast",
-    "previous",
+    "previous", "timezone",
 )  # fmt: skip
 _OWN = ("currency", "impact", "actual", "forecast", "previous")  # as X-CURRENCY or CURRENCY
 MAX_RECURRENCES = 20_000
@@ -28,9 +28,11 @@ def icalendar_rows(data: bytes, path: str) -> CalendarTable:
     require_extra("a calendar in iCalendar form", "calendars", "icalendar")
     reader: Any = import_module("icalendar").Calendar  # whose types are not complete
     where = ""
-    rows: list[tuple[str, Mapping[str, Any]]] = []
+    rows: list[tuple[str, dict[str, Any] | str]] = []
     try:
-        components: list[Any] = list(reader.from_ical(decoded(data, path)).walk("VEVENT"))
+        whole: Any = reader.from_ical(decoded(data, path))
+        components: list[Any] = list(whole.walk("VEVENT"))
+        own_zone = str(whole.get("X-WR-TIMEZONE", ""))  # of wall clocks without one
         overridden = {
             (str(one.get("UID", "")), _instant(one["RECURRENCE-ID"].dt))
             for one in components
@@ -40,6 +42,8 @@ def icalendar_rows(data: bytes, path: str) -> CalendarTable:
             where = f"event {place}"
             if "DTSTART" not in event:  # the reading refuses the row, and reads the rest
                 rows.append((where, _row(event, None, str(event.get("UID", "")))))
+            elif (zone := _unknown_zone(event)) is not None:
+                rows.append((where, f"its zone '{zone}' is not known: write it as America/New_York"))
             elif "RECURRENCE-ID" not in event:
                 rows += _occurrences(event, where, path, overridden)
             else:
@@ -48,16 +52,31 @@ def icalendar_rows(data: bytes, path: str) -> CalendarTable:
     except _FAILURES as error:  # of the library, which tells little apart
         place = f"{path}, {where}" if where else path
         raise InvalidInput(f"calendar {place}: not valid iCalendar: {_shown(error)}") from error
-    return CalendarTable(NAMES, rows)
+    told = ((place, row if isinstance(row, str) else {**row, "timezone": own_zone}) for place, row in rows)
+    return CalendarTable(NAMES, list(told))
 
 
 def _occurrences(
     event: Any, where: str, path: str, overridden: set[tuple[str, str]]
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
+) -> Iterator[tuple[str, dict[str, Any]]]:
     start, uid = event["DTSTART"].dt, str(event.get("UID", ""))
-    if "RRULE" not in event:
+    if "RRULE" not in event and "RDATE" not in event:
         yield where, _row(event, start, uid)
         return
+    excluded = {_instant(one.dt) for one in _listed(event.get("EXDATE"))}
+    starts: list[Any] = [start] if "RRULE" not in event else list(_recurring(event, start, where, path))
+    added: list[Any] = [one.dt for one in _listed(event.get("RDATE"))]
+    starts += [one[0] if isinstance(one, tuple) else one for one in added]  # of a period its begin
+    seen: set[str] = set()
+    for at in starts:
+        key = _instant(at)
+        if key not in excluded and key not in seen and (uid, key) not in overridden:
+            seen.add(key)
+            yield where, _row(event, at, f"{uid}/{key}")
+
+
+def _recurring(event: Any, start: date, where: str, path: str) -> Iterator[date]:
+    """The starts by its RRULE. Raises: InvalidInput."""
     from dateutil.rrule import rrulestr
 
     rule = event["RRULE"]
@@ -72,16 +91,19 @@ def _occurrences(
     except (ValueError, TypeError) as error:
         raise InvalidInput(f"calendar {path}, {where}: its RRULE cannot be read: {_shown(error)}") from error
     last = None if {"UNTIL", "COUNT"} & {key.upper() for key in rule} else naive + _RECURS_FOR
-    excluded = {_instant(one.dt) for one in _listed(event.get("EXDATE"))}
     for place, moment in enumerate(found):
         if place >= MAX_RECURRENCES:
             raise InvalidInput(f"calendar {path}, {where}: it recurs more than {MAX_RECURRENCES:,} times")
         if last is not None and moment > last:
             return
-        at: Any = moment.replace(tzinfo=start.tzinfo) if isinstance(start, datetime) else moment.date()
-        key = _instant(at)
-        if key not in excluded and (uid, key) not in overridden:
-            yield where, _row(event, at, f"{uid}/{key}")
+        yield moment.replace(tzinfo=start.tzinfo) if isinstance(start, datetime) else moment.date()
+
+
+def _unknown_zone(event: Any) -> str | None:
+    """The zone that its DTSTART names, and that neither the file nor anybody defines; None of any other."""
+    stated = event["DTSTART"].params.get("TZID")
+    moment = event["DTSTART"].dt
+    return str(stated) if stated and isinstance(moment, datetime) and moment.tzinfo is None else None
 
 
 def _listed(value: Any) -> list[Any]:

@@ -25,6 +25,7 @@ _BASES = (
 )
 _PREFERRED = ("mom", "qoq", "annualised", "yoy", "")  # of several figures of one release, which is announced
 _MAX_PERCENT = 100.0
+_MIN_JOBS = 1_000.0  # whose forecast is stated to the thousand: less is in thousands
 
 
 def announcements_of(events: Iterable[ScheduledEvent]) -> tuple[Announcement, ...]:
@@ -97,9 +98,14 @@ def _announcement(event: ScheduledEvent) -> Announcement | None:
     if kind is None or region not in REGIONS:
         return None
     if kind is AnnouncementKind.PAYROLLS:
-        return _made(event, kind, region, consensus=None if forecast is None else forecast / 1e3)
+        return _made(event, kind, region, consensus=_in_thousands(forecast))
     consensus = forecast if forecast is not None and abs(forecast) < _MAX_PERCENT else None
     return _made(event, kind, region, consensus=consensus, basis=_basis(event, kind))
+
+
+def _in_thousands(jobs: float | None) -> float | None:
+    """Of a figure in jobs, or in thousands of them, as vendors write '180' whose unit stands on their page."""
+    return jobs if jobs is None or abs(jobs) < _MIN_JOBS else jobs / 1e3
 
 
 def _made(
