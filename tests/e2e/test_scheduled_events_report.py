@@ -48,10 +48,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(inputs: Path, out: Path, calendar: str) -> str:
-    environment = {"HTFI_NARRATIVE__CALENDAR": calendar, "HTFI_PREFETCHING__BUDGET_MS": "0"}
-    done = CliRunner(env=environment).invoke(
-        cli, ["run", str(inputs / "prices.csv"), "--plain", "--out", str(out)]
-    )
+    asked = ["run", str(inputs / "prices.csv"), "--plain", "--out", str(out), "--calendar", calendar]
+    done = CliRunner(env={"HTFI_PREFETCHING__BUDGET_MS": "0"}).invoke(cli, asked)
     assert done.exit_code == 0, done.output
     return done.output
 

@@ -175,7 +175,7 @@ def _bytes_of(path: Path, named: str) -> bytes:
     except (DependencyUnavailable, OSError, ValueError) as error:
         raise InvalidInput(f"calendar {named}: cannot be read: {error}") from error
     if data is None:
-        raise InvalidInput(f"calendar {named}: there is no such file: check narrative.calendar")
+        raise InvalidInput(f"calendar {named}: there is no such file: check its path")
     return data
 
 

@@ -76,6 +76,11 @@ To resume a run that was stopped or killed, run the same command again.
     help="How drafted tokens are accepted: coupled (default) keeps the target's own answers, rejection its "
     "distribution; entropy_aware changes the distribution.",
 )
+@click.option(
+    "--calendar",
+    metavar="FILE",
+    help="Scheduled events, any vendor's file, or 'recurring'; `htfi calendar check FILE` shows what is made of it.",
+)
 @pace_option
 @click.option(
     "--releases",
@@ -99,6 +104,7 @@ def command(
     target: str | None,
     draft: str | None,
     rule: str | None,
+    calendar: str | None,
     pace: float | None,
     releases: Path | None,
     to_stdout: bool,
@@ -118,7 +124,9 @@ def command(
     from htfi.apps.cli.run import execute_run
     from htfi.wiring.telemetry import ProcessKind, open_telemetry
 
-    served = served_settings(settings_file, governance, bar=bar, target=target, draft=draft, rule=rule)
+    served = served_settings(
+        settings_file, governance, bar=bar, target=target, draft=draft, rule=rule, calendar=calendar
+    )
     with open_telemetry(telemetry, ProcessKind.RUN) as opened:
         execute_run(
             served.settings,
@@ -140,7 +148,13 @@ def command(
 
 
 def adapted(
-    settings: "Settings", *, bar: str | None, target: str | None, draft: str | None, rule: str | None = None
+    settings: "Settings",
+    *,
+    bar: str | None,
+    target: str | None,
+    draft: str | None,
+    rule: str | None = None,
+    calendar: str | None = None,
 ) -> "Settings":
     """Settings with what the command line says in their place. Raises: InvalidInput."""
     from htfi.wiring.settings import override
@@ -152,6 +166,8 @@ def adapted(
             settings = override(settings, "models", **{role: folder})
     if rule is not None:
         settings = override(settings, "decoding", rule=rule)
+    if calendar is not None:
+        settings = override(settings, "narrative", calendar=calendar)
     return settings
 
 
@@ -163,6 +179,7 @@ def served_settings(
     draft: str | None,
     bar: str | None = None,
     rule: str | None = None,
+    calendar: str | None = None,
 ) -> "ServedSettings":
     """What a file says, then what is promoted, then what the command line says; tells the user what is promoted.
 
@@ -173,7 +190,7 @@ def served_settings(
     served = serve_promoted(
         file,
         governance,
-        lambda settings: adapted(settings, bar=bar, target=target, draft=draft, rule=rule),
+        lambda settings: adapted(settings, bar=bar, target=target, draft=draft, rule=rule, calendar=calendar),
     )
     for line in served.lines:
         click.echo(f"htfi: {line}", err=True)
