@@ -31,6 +31,7 @@ from htfi.apps.options import (
     settings_option,
     switch_option,
     telemetry_options,
+    zone_option,
 )
 from htfi.decoding.config import RULES
 from htfi.domain.counts import counted
@@ -65,6 +66,7 @@ To resume a run that was stopped or killed, run the same command again.
 @click.command("run", epilog=EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE|-]...")
 @mapping_option
+@zone_option
 @out_option("htfi-run")
 @settings_option
 @bar_option
@@ -93,6 +95,7 @@ To resume a run that was stopped or killed, run the same command again.
 def command(
     files: tuple[str, ...],
     mapping: Path | None,
+    zone: str,
     out: Path,
     settings_file: Path | None,
     bar: str | None,
@@ -125,6 +128,7 @@ def command(
             files,
             mapping,
             out,
+            zone=zone,
             mirror=FileIO(1, "wb", closefd=False) if to_stdout else None,
             pace=pace,
             listen=listen,
@@ -192,6 +196,7 @@ def execute_run(
     mapping: Path | None,
     folder: Path,
     *,
+    zone: str,
     mirror: BinaryIO | None,
     pace: float | None,
     plain: bool,
@@ -234,6 +239,7 @@ def execute_run(
         folder,
         files,
         mapping,
+        zone=zone,
         mirror=mirror,
         pace=pace,
         watch=model.record,
