@@ -100,7 +100,7 @@ DAILY = {
     "day first": written(
         "Date,Open,High,Low,Close,Volume", lambda r: f"{r.day:%d/%m/%Y},{plain(r)},{r.volume}"
     ),
-    "two digits": written("date,open,high,low,close", lambda r: f"{r.day:%d-%m-%y},{plain(r)}"),
+    "two digits": written("date,open,high,low,close", lambda r: f"{r.day:%d-%b-%y},{plain(r)}"),
     "Nasdaq, newest first": written(
         "Date,Close/Last,Volume,Open,High,Low",
         lambda r: f"{r.day:%m/%d/%Y},${r.close},{r.volume},${r.open},${r.high},${r.low}",
@@ -120,6 +120,8 @@ CLOSES = {
         + written("", lambda r: f"{r.day},{r.close},{r.volume}")
     ),
 }
+
+CLOSES_FIRST = written("", lambda r: f"{r.day},{r.close},{r.high},{r.low},{r.open}")
 
 INTRADAY = {
     "MetaTrader 5": written(
@@ -256,7 +258,7 @@ def test_trades_without_a_header_are_read(tmp_path: Path) -> None:
     assert [(item.price, item.size) for item in items if isinstance(item, Trade)] == [(1.5, 2.0), (1.25, 3.0)]
 
 
-@pytest.mark.parametrize("line", ["2021-03-01,5,4,6,5.5,100", "2021-03-01,2,3,1"])
+@pytest.mark.parametrize("line", ["2021-03-01,5,4,6,5.5,100", "2021-03-01,2,3,1", CLOSES_FIRST])
 def test_a_file_without_a_header_that_may_mean_several_things_is_refused(line: str, tmp_path: Path) -> None:
     with pytest.raises(
         InvalidInput, match="has no header, its first line is a row: put the names of its columns"
@@ -269,11 +271,29 @@ def test_an_empty_close_in_the_second_row_makes_no_second_header(tmp_path: Path)
     assert [bar.close for bar in bars_of(items)] == [10.0, 11.0, 12.0]
 
 
-def test_unknown_names_of_fields_are_no_symbols(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Date,First Price,Second Price",
+        "Date,Open,High",
+        "DATE,HIGH,LOW",
+        "date,actual,previous",
+        "Date,OPEN,OI",
+    ],
+)
+def test_names_of_fields_are_no_symbols(header: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="fit no kind of event"):
-        read_items(
-            tmp_path, written("Date,First Price,Second Price", lambda r: f"{r.day},{r.open},{r.close}")
-        )
+        read_items(tmp_path, written(header, lambda r: f"{r.day},{r.open},{r.close}"))
+
+
+def test_tickers_that_are_words_of_fields_are_symbols_among_others(tmp_path: Path) -> None:
+    text = written("Date,AAPL,LOW,MSFT", lambda r: f"{r.day},{r.open},{r.low},{r.close}")
+    assert {bar.symbol for bar in bars_of(read_items(tmp_path, text))} == {"AAPL", "LOW", "MSFT"}
+
+
+def test_three_numbers_of_two_digits_are_no_day(tmp_path: Path) -> None:
+    items = read_items(tmp_path, "date,close\n21-01-04,10\n21-01-05,11\n21-01-25,12\n", interval="1d")
+    assert [getattr(item, "reason", "") for item in items] == ["bad_time"] * 3
 
 
 def test_a_run_sorts_a_file_whose_newest_row_comes_first(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Days and instants as people and vendors write them ('04-Jan-2021', '1/4/2021 9:30 AM'), in the order of ISO 8601.
 
-'03/04/2021' alone is the third of April or the fourth of March: whoever calls says which number is the day.
+'03/04/2021' alone is the third of April or the fourth of March: whoever calls says which number is the day. Of three
+numbers of two digits any could be the year: they are read nowhere.
 """
 
 import re
@@ -17,7 +18,7 @@ _YEAR_FIRST = re.compile(
 )
 _DIGITS = re.compile(r"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)" + _CLOCK)
 # With points the day is first, and a month with a name is the month.
-_DAY_FIRST = re.compile(r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4}|\d\d)" + _CLOCK)
+_DAY_FIRST = re.compile(r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})" + _CLOCK)
 _NAMED_DAY_FIRST = re.compile(
     r"(?:[A-Za-z]{3,9},? )?(?P<day>\d{1,2})[ -](?P<name>[A-Za-z]{3,9})\.?,?[ -](?P<year>\d{4}|\d\d)" + _CLOCK
 )
@@ -25,7 +26,7 @@ _NAMED_MONTH_FIRST = re.compile(
     r"(?:[A-Za-z]{3,9},? )?(?P<name>[A-Za-z]{3,9})\.?[ -](?P<day>\d{1,2}),?[ -](?P<year>\d{4})" + _CLOCK
 )
 _EITHER_WAY = re.compile(
-    r"(?P<first>\d{1,2})(?P<sign>[-/])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4}|\d\d)" + _CLOCK
+    r"(?P<first>\d{1,2})(?P<sign>[-/])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4})" + _CLOCK
 )
 _FORMS = (_YEAR_FIRST, _DIGITS, _DAY_FIRST, _NAMED_DAY_FIRST, _NAMED_MONTH_FIRST)
 _TIME_OF_DAY = re.compile(

@@ -17,7 +17,8 @@ _PRICE_WORDS = frozenset(
     | {"bid", "ask", "bid_price", "ask_price", "bid_px", "ask_px", "best_bid", "best_ask"}
 )
 _ONE_LETTER = frozenset("ohlc")
-# Of a name of several words, such as 'High Price', that is a field and no symbol.
+# Words of fields: a name of several words with one of them, such as 'High Price', is no symbol, and by itself only
+# where it is written as the symbols beside it are, as LOW and OPEN among tickers.
 _FIELD_WORDS = frozenset(
     {
         "open",
@@ -31,9 +32,22 @@ _FIELD_WORDS = frozenset(
         "volume",
         "vol",
         "size",
-        "change",
-        "value",
+        "qty",
+        "quantity",
     }
+    | {
+        "turnover",
+        "change",
+        "return",
+        "returns",
+        "ret",
+        "value",
+        "actual",
+        "forecast",
+        "previous",
+        "consensus",
+    }
+    | {"signal", "weight", "position", "pnl", "count", "trades"}
 )
 _WORD = re.compile(r"[a-z]+")
 _EMPTY = frozenset({"", ".", "-", "na", "n/a", "nan", "null", "none", "nd", "#n/a"})
@@ -75,7 +89,17 @@ def is_wide(names: Sequence[Any]) -> bool:
         return False
     if plain & _PRICE_WORDS or plain >= _ONE_LETTER:
         return False
-    return len(names) < 3 or not any(_is_field(str(name)) for name in names)
+    time = time_column([str(name) for name in names])
+    return not _have_fields([str(name) for name in names if str(name) != time])
+
+
+def _have_fields(names: Sequence[str]) -> bool:
+    """Whether some of these columns are fields of one symbol."""
+    words = [_WORD.findall(name.lower()) for name in names]
+    fields = [name for name, of in zip(names, words, strict=True) if len(of) == 1 and of[0] in _FIELD_WORDS]
+    if fields and (not all(map(str.isupper, fields)) or 2 * len(fields) >= len(names)):
+        return True
+    return len(names) > 1 and any(len(of) > 1 and not _FIELD_WORDS.isdisjoint(of) for of in words)
 
 
 def find_symbol_columns(header: Sequence[str], sample: Iterable[Row]) -> SymbolColumns | None:
@@ -124,11 +148,6 @@ def _field(name: str) -> str:
     """A field as rows name it; '' for any other name."""
     plain = name.strip().lower()
     return plain.replace(" ", "_") if plain in FIELDS else ""
-
-
-def _is_field(name: str) -> bool:
-    words = _WORD.findall(name.lower())
-    return len(words) > 1 and not _FIELD_WORDS.isdisjoint(words)
 
 
 def _is_empty(cell: Any) -> bool:

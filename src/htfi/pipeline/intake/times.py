@@ -219,6 +219,11 @@ def _ns(moment: datetime) -> int:
     return (since.days * 86_400 + since.seconds) * NS_PER_S + since.microseconds * NS_PER_US
 
 
+def _with_zero(clock: str) -> str:
+    """'93000' as '093000': a spreadsheet takes the zero away."""
+    return clock.zfill(len(clock) + 1) if clock.isdecimal() and len(clock) in (3, 5) else clock
+
+
 def _quoted(value: Any) -> str:
     text = str(value)
     return f"'{text[:_MAX_TEXT_CHARS]}'"
@@ -253,7 +258,7 @@ class RowTimes:
         if value is None or value == "":
             return None
         if layout.clock and isinstance(clock := row.get(layout.clock), str) and clock.strip():
-            value = f"{value} {clock.strip()}"
+            value = f"{value} {_with_zero(clock.strip())}"
         return read_time(value, self.zone or layout.zone, layout.time_unit, layout.day_order)
 
     def available(self, row: Row, layout: ColumnLayout) -> int | None:
