@@ -1,5 +1,7 @@
 """Files of prices as vendors write them are read without a mapping, each with the same bars."""
 
+import gzip
+import json
 import random
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -294,6 +296,63 @@ def test_tickers_that_are_words_of_fields_are_symbols_among_others(tmp_path: Pat
 def test_three_numbers_of_two_digits_are_no_day(tmp_path: Path) -> None:
     items = read_items(tmp_path, "date,close\n21-01-04,10\n21-01-05,11\n21-01-25,12\n", interval="1d")
     assert [getattr(item, "reason", "") for item in items] == ["bad_time"] * 3
+
+
+OBJECTS = [
+    {
+        "t": int(r.at.timestamp()) * 1000,
+        "o": r.open,
+        "h": r.high,
+        "l": r.low,
+        "c": r.close,
+        "v": r.volume,
+        "vw": 1.0,
+    }
+    for r in ROWS
+]
+DOCUMENTS = {
+    "an array": json.dumps(OBJECTS),
+    "an array over lines": json.dumps(OBJECTS, indent=2),
+    "an answer": json.dumps({"ticker": "AAPL", "count": len(OBJECTS), "results": OBJECTS}),
+    "an answer over lines": json.dumps(
+        {"ticker": "AAPL", "results": OBJECTS, "links": {"next": None}}, indent=1
+    ),
+    "lists of cells": json.dumps([[o["t"], *(f"{o[k]}" for k in "ohlc"), "5", 0, "1.5"] for o in OBJECTS]),
+    "lines": "\n".join(map(json.dumps, OBJECTS)),
+}
+
+
+@pytest.mark.parametrize("form", DOCUMENTS)
+@pytest.mark.parametrize("ending", ["json", "json.gz"])
+def test_json_documents_give_their_rows(form: str, ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"prices.{ending}"
+    content = DOCUMENTS[form].encode()
+    path.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
+    quarantine = MemoryQuarantine()
+    bars = bars_of(list(table_events(*resolve([str(path)]), {}, tmp_path, quarantine)))
+    assert [(bar.open, bar.high, bar.low, bar.close) for bar in bars] == [row[2:6] for row in ROWS]
+    assert {bar.symbol for bar in bars} == {"AAPL" if "answer" in form else "prices"}
+    assert quarantine.counts() == {}
+
+
+@pytest.mark.parametrize(
+    "content", [DOCUMENTS["an array"][:-40], "[1, 2]", '{"results": [], "more": [{"a": 1}']
+)
+def test_damaged_documents_and_those_without_rows_are_quarantined(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "prices.json"
+    path.write_text(content)
+    quarantine = MemoryQuarantine()
+    assert list(table_events(*resolve([str(path)]), {}, tmp_path, quarantine)) == []
+    assert set(quarantine.counts()) == {"malformed"}
+
+
+def test_cells_without_names_that_may_mean_several_things_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "prices.json"
+    path.write_text('[["2021-01-04", 3, 1, 2], ["2021-01-05", 3, 1, 2]]')
+    with pytest.raises(
+        InvalidInput, match="its rows are lists of cells without names: write each as an object"
+    ):
+        list(table_events(*resolve([str(path)]), {}, tmp_path, MemoryQuarantine()))
 
 
 def test_a_run_sorts_a_file_whose_newest_row_comes_first(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """CSV and JSONL files, plain or gzipped, as blocks of parsed rows. Wiring opens them, the merge reads."""
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -9,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from htfi.adapters.feeds.json_documents import document_lines, is_document
 from htfi.adapters.feeds.records import (
     CHUNK_BYTES,
     MAX_ROW_BYTES,
@@ -68,6 +70,8 @@ class TextFileReader:
         self._by_symbol: SymbolColumns | None = None  # where a line has the closes of several
         self._bare: list[str] = []  # symbols of these without any close
         try:
+            if not self._is_csv and (lines := self._document()) is not None:
+                self._file, self.num_bytes, self._is_gzipped = io.BytesIO(lines), len(lines), False
             layout = self._read_head()
             head = self._sample(HEAD_ROWS)
             findings = profile_file(spec, symbol, layout, head)
@@ -161,6 +165,20 @@ class TextFileReader:
             raise InvalidInput(f"{self._path}: damaged or cut short ({error}): fetch it again") from error
         except OSError as error:
             raise DependencyUnavailable(f"{self._path}: {error.strerror or error}: check the disk") from error
+
+    def _document(self) -> bytes | None:
+        """The rows of a file that is one JSON document, a line each; None for lines of JSON."""
+        try:
+            first = self._file.readline(MAX_ROW_BYTES)
+            while first and not first.strip():
+                first = self._file.readline(MAX_ROW_BYTES)
+            rest = b"" if first[:2] in _UTF16 else self._file.readline(MAX_ROW_BYTES)
+            if not is_document(first, is_whole=not rest.strip()):
+                return None
+            self._file.seek(0)
+            return document_lines(self._file.read(), str(self._path))
+        except (EOFError, OSError, zlib.error):  # said where its rows are read
+            return None
 
     def _read_head(self) -> ColumnLayout | None:
         """Past a byte order mark and a header; the layout of a CSV."""

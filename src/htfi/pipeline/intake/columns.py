@@ -31,6 +31,7 @@ _TIME = (
     *("time", "date", "day", "release_date"),
     *("ts_event", "window_start", "trade_date", "trading_date", "tradedate", "observation_date"),
     *("quote_datetime", "gmt_time", "utc_time", "local_time", "begin", "unix", "epoch", "datum", "t"),
+    *("publishedat", "published_utc", "time_published", "pubdate"),
 )
 _IN_UTC = frozenset({"gmt_time", "utc_time"})
 _ENDS = frozenset({"ts_close", "close_time", "end", "end_time", "bar_end"})
@@ -85,7 +86,7 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({
     "news": {
         "symbols": ("symbols", "tickers", *_SYMBOL),
         "headline": ("headline", "title", "text"),
-        "body": ("body", "lead", "summary", "content", "text"),
+        "body": ("body", "lead", "summary", "description", "content", "text"),
         "url": ("url", "link"),
         "id": ("id", "news_id", "tweet_id", "guid"),
         "residency": ("residency", "data_residency"),
