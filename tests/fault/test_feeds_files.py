@@ -82,7 +82,11 @@ def test_a_parquet_damaged_inside_is_one_line_that_says_where(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("x.csv", "date,foo\n2013-10-07,1\n", r"x\.csv: columns date, foo fit no kind of event: state kind"),
+        (
+            "x.csv",
+            "date,foo\n2013-10-07,calm\n",
+            r"x\.csv: columns date, foo fit no kind of event: state kind",
+        ),
         ("x.csv", "price,size\n1,1\n", r"x\.csv: a trade needs ts; its columns are price, size"),
         ("x.csv", "ts,price,price\n", r"x\.csv: two columns are named 'price'"),
         ("x.csv", 'ts,"price\n', r"x\.csv: the header cannot be read"),

@@ -268,6 +268,11 @@ def test_a_file_without_a_header_that_may_mean_several_things_is_refused(line: s
         read_items(tmp_path, line)
 
 
+def test_a_bad_first_row_is_no_bad_header(tmp_path: Path) -> None:
+    items = read_items(tmp_path, 'date,close\n2021-03-01,"10\n2021-03-02,11\n2021-03-03,12\n')
+    assert [getattr(item, "reason", "bar") for item in items] == ["malformed", "bar", "bar"]
+
+
 def test_an_empty_close_in_the_second_row_makes_no_second_header(tmp_path: Path) -> None:
     items = read_items(tmp_path, "date,close\n2021-03-01,10\n2021-03-02,\n2021-03-03,11\n2021-03-04,12\n")
     assert [bar.close for bar in bars_of(items)] == [10.0, 11.0, 12.0]

@@ -47,6 +47,7 @@ from htfi.pipeline.intake.written_numbers import number_style
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _DELIMITERS = ",;\t|"
+_SIGNS = tuple(sign.encode() for sign in _DELIMITERS)
 _MAX_TITLES = 20  # lines above a header
 
 
@@ -193,27 +194,25 @@ class TextFileReader:
 
     def _heads(self) -> Iterator[Record]:
         """The header and the lines behind it, without blank ones and without lines of a single cell before it."""
-        first: Record | None = None
-        num_passed = 0
+        titles: list[Record] = []
+        found = False
         for records, _ in self._records_from(self._begin):
-            for offset, content, num_bytes in records:
+            for record in records:
+                _, content, num_bytes = record
                 if not content.strip():
                     continue
-                if num_bytes > MAX_ROW_BYTES or b"\r" in content.strip():
+                if not found and (num_bytes > MAX_ROW_BYTES or b"\r" in content.strip()):
                     raise InvalidInput(
                         f"{self._path}: the header does not end in a line feed: lines must end in LF or CR LF, "
                         f"and a header has at most {MAX_ROW_BYTES} bytes"
                     )
-                record = (offset, content, num_bytes)
-                is_title = not any(sign.encode() in content for sign in _DELIMITERS)
-                if is_title and num_passed < _MAX_TITLES:
-                    first, num_passed = first or record, num_passed + 1
-                    continue
-                num_passed = _MAX_TITLES
-                first = None
-                yield record
-        if first is not None:
-            yield first
+                found = found or len(titles) == _MAX_TITLES or any(sign in content for sign in _SIGNS)
+                if found:
+                    yield record
+                else:
+                    titles.append(record)
+        if not found:
+            yield from titles[:1]
 
     def _read_header(self, heads: Sequence[Record]) -> ColumnLayout:
         offset, content, num_bytes = heads[0]
@@ -221,11 +220,13 @@ class TextFileReader:
         text = content.decode("utf-8", "replace")
         delimiter = max(_DELIMITERS, key=text.count)
         try:
-            lines = [self._names(one[1], delimiter) for one in heads]
+            header = self._names(content, delimiter)
         except RowRefused as refusal:
             raise InvalidInput(f"{self._path}: the header cannot be read: {refusal.detail}") from refusal
-        header = lines[0]
-        if (two_levels := read_two_levels(lines)) is not None:
+        two_levels = None
+        with suppress(RowRefused):  # of a row, which is refused where it is read
+            two_levels = read_two_levels([header, *(self._names(one[1], delimiter) for one in heads[1:])])
+        if two_levels is not None:
             header, self._by_symbol = two_levels
             self._begin = heads[2][0] + heads[2][2] + 1
         elif is_data(header) and not self._spec.columns:
