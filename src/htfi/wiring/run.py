@@ -96,6 +96,7 @@ class OpenRun:
     cache: RunCache | None = None
     orders: "OpenOrders | None" = None
     events: Sequence[ScheduledEvent] = ()  # of the calendar
+    calendar_notices: Sequence[str] = ()  # what is wrong with it
     decoded: DecodedOnce | None = None  # the decisions of which lines were made, of a run that ends
 
     def rejected_sources(self) -> list[str]:
@@ -232,7 +233,10 @@ def open_run(
         read_by = {rung.value: reader.version for rung, reader in readers.items()}
         stated = settings_to_record(settings, read_whole(folder / SETTINGS_FILE))
         digest = digest_of(stated)
-        calendar = open_calendar(settings.narrative.calendar, warn)
+        calendar_notices: list[str] = []
+        calendar = open_calendar(settings.narrative.calendar, calendar_notices.append)
+        for line in calendar_notices:
+            warn(line)
         identity = {
             "settings": digest,
             "sources": sources,
@@ -348,6 +352,7 @@ def open_run(
             cache,
             orders,
             calendar.events,
+            calendar_notices,
             decoded,
         )
 

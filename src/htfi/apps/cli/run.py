@@ -342,12 +342,15 @@ def write_outputs(run: "OpenRun", folder: Path, *, with_report: bool) -> list[Pa
 
     Where every decision is withheld there is nothing to draw, and no page.
     """
+    from htfi.apps.cli.price_notices import input_notices
     from htfi.apps.cli.report.command import write_report
     from htfi.pipeline.record.decoded_once import DecodedOnce, decode_each
     from htfi.wiring.derived_files import write_derived_files
     from htfi.wiring.event_file import event_times, write_event_facts
+    from htfi.wiring.notice_file import write_notices
 
     recorder, forecaster = run.loop.recorder, run.loop.components.forecaster
+    write_notices(folder, input_notices(forecaster, run.calendar_notices), resumed=run.num_resumed > 0)
     write_event_facts(folder, forecaster.event_facts(), event_times(run.events, forecaster.series))
     if not with_report or recorder.num_decided <= recorder.num_withheld:
         return write_derived_files(run, folder, run.decoded or decode_each)
