@@ -222,7 +222,7 @@ class NewsProcessor:
             or (note.scores is not None and symbol in note.scores.symbols)
         ]
         notes = [note for note, _ in held]
-        read = self.facts.read_bodies(notes, [body for _, body in held])
+        read = self.facts.begin_bodies(notes, [body for _, body in held])()
         for note, facts in zip(notes, read, strict=True):
             self._unread.drop(note.screened.item.id)
             self._renew(note, facts)
