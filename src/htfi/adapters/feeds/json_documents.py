@@ -16,7 +16,7 @@ _SAMPLED = 200  # rows of cells without names
 _BOM = b"\xef\xbb\xbf"
 
 
-def is_document(first_line: bytes, *, is_whole: bool) -> bool:
+def may_be_document(first_line: bytes, *, is_whole: bool) -> bool:
     """Whether a file that begins with this line, and ends with it where `is_whole`, may be one document."""
     text = first_line.removeprefix(_BOM).strip()
     if text.startswith(b"["):

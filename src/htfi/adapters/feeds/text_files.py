@@ -6,11 +6,12 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from htfi.adapters.feeds.json_documents import document_lines, is_document
+from htfi.adapters.feeds.json_documents import document_lines, may_be_document
 from htfi.adapters.feeds.records import (
     CHUNK_BYTES,
     MAX_ROW_BYTES,
@@ -23,6 +24,7 @@ from htfi.adapters.feeds.records import (
     parse_record,
     split_record,
 )
+from htfi.adapters.text_encodings import UTF8, decoded, encoding_of
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.written_days import DayOrder, day_order_of, is_either_way
 from htfi.pipeline.intake.bar_spacing import BarSpacings, BarSurvey
@@ -45,7 +47,8 @@ from htfi.pipeline.intake.symbol_columns import SymbolColumns, find_symbol_colum
 from htfi.pipeline.intake.written_numbers import number_style
 
 _BOM = b"\xef\xbb\xbf"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_MAX_DOCUMENT_BYTES = 1 << 30  # a document is held in memory
+_HEAD_BYTES = 4096  # that show an encoding
 _DELIMITERS = ",;\t|"
 _SIGNS = tuple(sign.encode() for sign in _DELIMITERS)
 _MAX_TITLES = 20  # lines above a header
@@ -71,7 +74,7 @@ class TextFileReader:
         self._by_symbol: SymbolColumns | None = None  # where a line has the closes of several
         self._bare: list[str] = []  # symbols of these without any close
         try:
-            if not self._is_csv and (lines := self._document()) is not None:
+            if (lines := self._lines_made()) is not None:
                 self._file, self.num_bytes, self._is_gzipped = io.BytesIO(lines), len(lines), False
             layout = self._read_head()
             head = self._sample(HEAD_ROWS)
@@ -167,25 +170,39 @@ class TextFileReader:
         except OSError as error:
             raise DependencyUnavailable(f"{self._path}: {error.strerror or error}: check the disk") from error
 
-    def _document(self) -> bytes | None:
-        """The rows of a file that is one JSON document, a line each; None for lines of JSON."""
+    def _lines_made(self) -> bytes | None:
+        """What a file in UTF-16 holds, and the rows of one JSON document, as lines of UTF-8; None for any other file.
+
+        Raises: InvalidInput.
+        """
+        content = b""
+        in_utf16 = is_json = False
         try:
-            first = self._file.readline(MAX_ROW_BYTES)
-            while first and not first.strip():
-                first = self._file.readline(MAX_ROW_BYTES)
-            rest = b"" if first[:2] in _UTF16 else self._file.readline(MAX_ROW_BYTES)
-            if not is_document(first, is_whole=not rest.strip()):
-                return None
+            in_utf16 = encoding_of(self._file.read(_HEAD_BYTES)) != UTF8
             self._file.seek(0)
-            return document_lines(self._file.read(), str(self._path))
+            is_json = not (in_utf16 or self._is_csv) and self._may_be_document()
+            self._file.seek(0)
+            if in_utf16 or is_json:
+                content = self._file.read()
         except (EOFError, OSError, zlib.error):  # said where its rows are read
             return None
+        if not in_utf16 and not is_json:
+            return None
+        if in_utf16:
+            content = decoded(content, str(self._path)).encode()
+        lines = None if self._is_csv else document_lines(content, str(self._path))
+        return lines if lines is not None or not in_utf16 else content
+
+    def _may_be_document(self) -> bool:
+        if self.num_bytes > _MAX_DOCUMENT_BYTES:
+            return False
+        lines = iter(partial(self._file.readline, MAX_ROW_BYTES), b"")
+        first, rest = islice((*islice(filter(bytes.strip, lines), 2), b"", b""), 2)
+        return may_be_document(first, is_whole=not rest)
 
     def _read_head(self) -> ColumnLayout | None:
         """Past a byte order mark and a header; the layout of a CSV."""
         head = self._read(3)
-        if head[:2] in _UTF16:
-            raise InvalidInput(f"{self._path} is UTF-16: save it as UTF-8")
         self._begin = 3 if head == _BOM else 0
         if not self._is_csv:
             return None
