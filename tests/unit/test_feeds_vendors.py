@@ -367,3 +367,29 @@ def test_a_run_sorts_a_file_whose_newest_row_comes_first(tmp_path: Path) -> None
     events = list(table_events(*resolve([str(path)]), {}, tmp_path, quarantine))
     assert [event.close for event in events if isinstance(event, Bar)] == [row.close for row in ROWS]
     assert quarantine.counts() == {}
+
+
+@pytest.mark.parametrize("form", ["a column by symbol", "an array over lines"])
+def test_reading_goes_on_at_each_mark(form: str, tmp_path: Path) -> None:
+    if form == "a column by symbol":
+        path = tmp_path / "prices.csv"
+        path.write_text(written("Date,A,B,NONE", lambda r: f"{r.day},{r.close},{r.open},", ROWS * 40))
+    else:
+        path = tmp_path / "prices.json"
+        path.write_text(json.dumps(OBJECTS * 40, indent=2))
+    (spec,) = resolve([str(path)], duplicates="keep")
+
+    def items_from(mark: list[int] | None) -> list[tuple[list[int], list[object]]]:
+        reader = TextFileReader(path, spec, "prices", 50)
+        reader.start(mark)
+        blocks: list[tuple[list[int], list[object]]] = []
+        while (block := reader.read()) is not None:
+            blocks.append((block.mark, block.items))
+        reader.close()
+        return blocks
+
+    whole = items_from(None)
+    assert len(whole) > 5
+    for place in (1, len(whole) // 2, len(whole) - 1):
+        found = [item for _, items in items_from(whole[place][0]) for item in items]
+        assert found == [item for _, items in whole[place:] for item in items]
