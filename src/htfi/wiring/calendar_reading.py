@@ -12,9 +12,9 @@ from datetime import date
 from pathlib import Path
 
 from htfi import sample
-from htfi.adapters.calendars.encodings import UTF8, decoded, encoding_of
 from htfi.adapters.calendars.files import FORMATS, MAX_BYTES, format_of, read_table
 from htfi.adapters.stores.snapshot import read_whole
+from htfi.adapters.text_encodings import UTF8, decoded, encoding_of
 from htfi.calendar.check import CalendarCheck, RuleHits, check_calendar, check_rules
 from htfi.calendar.columns import CalendarSource
 from htfi.calendar.document import (
@@ -82,7 +82,7 @@ def read_calendar(named: str, source: CalendarSource | None = None) -> OpenedCal
         return _opened(parse_document(data, path), announced, data, named)
     if source is None and _states_announcements(data, path):
         if encoding_of(data) != UTF8:
-            data = decoded(data, str(path)).encode()
+            data = decoded(data, f"calendar {path}").encode()
         return _opened(CalendarDocument(), parse_calendar(data, str(path)).releases, data, named)
     return _opened(CalendarDocument((source or CalendarSource(str(path)),)), (), b"", named)
 

@@ -164,6 +164,7 @@ def open_run(
     files: Sequence[str],
     mapping: Path | None = None,
     *,
+    zone: str = "",
     mirror: BinaryIO | None = None,
     pace: float | None = None,
     watch: Watcher = lambda _: None,
@@ -182,10 +183,11 @@ def open_run(
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
-    With an `edge` the news is read by its readers, whose targets are elsewhere. `releases` is the released.jsonl of a
-    run that this one repeats. `outputs` are the derived files wanted (`choose_outputs`). With `pushed` there are no
-    files: who pushes events steps the loop. Decisions are served at the address `listen` (`LineServer`). Unless it is
-    `with_models`, news is cited and no language model reads it. A supervisor that leaves the file of the `switch`
+    `zone` is that of times without one, where the mapping states none. With an `edge` the news is read by its readers,
+    whose targets are elsewhere. `releases` is the released.jsonl of a run that this one repeats. `outputs` are the
+    derived files wanted (`choose_outputs`). With `pushed` there are no files: who pushes events steps the loop.
+    Decisions are served at the address `listen` (`LineServer`). Unless it is `with_models`, news is cited and no
+    language model reads it. A supervisor that leaves the file of the `switch`
     untouched for too long stops everything. It goes by the policy bundle of the `governance_folder`. `promoted` are
     the digests of what was promoted there and shaped the settings, which every decision names. Where the folder holds
     a marking key, mark.key, the noise of readings follows from it. `with_orders` acts on released decisions by orders
@@ -194,7 +196,7 @@ def open_run(
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
-    specs = resolve(files, mapping) if pushed is None else []
+    specs = resolve(files, mapping, zone=zone) if pushed is None else []
     infos = describe(specs)
     sources = [{"name": info.name, "settings": info.settings} for info in infos]
     if pushed is not None:

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from arro3.core import DataType
 
-from htfi.adapters.calendars.encodings import decoded
 from htfi.adapters.calendars.rows import CalendarTable
+from htfi.adapters.text_encodings import decoded
 from htfi.arrow.columns import is_dictionary, one_chunk, plain
 from htfi.arrow.failures import DamagedFile
 from htfi.arrow.table_files import read_parquet_table
@@ -44,9 +44,9 @@ def read_table(path: Path, data: bytes, stated_format: str = "") -> CalendarTabl
 
             return icalendar_rows(data, str(path))
         case "csv":
-            return _csv_rows(decoded(data, str(path)), path)
+            return _csv_rows(decoded(data, f"calendar {path}"), path)
         case other:
-            return _json_rows(decoded(data, str(path)), path, is_lines=other == "jsonl")
+            return _json_rows(decoded(data, f"calendar {path}"), path, is_lines=other == "jsonl")
 
 
 def _parquet_rows(path: Path) -> CalendarTable:

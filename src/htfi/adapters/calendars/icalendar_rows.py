@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime, timedelta
 from importlib import import_module
 from typing import Any, cast
 
-from htfi.adapters.calendars.encodings import decoded
 from htfi.adapters.calendars.rows import CalendarTable
+from htfi.adapters.text_encodings import decoded
 from htfi.domain.errors import InvalidInput, require_extra
 
 NAMES = (
@@ -30,7 +30,7 @@ def icalendar_rows(data: bytes, path: str) -> CalendarTable:
     where = ""
     rows: list[tuple[str, dict[str, Any] | str]] = []
     try:
-        whole: Any = reader.from_ical(decoded(data, path))
+        whole: Any = reader.from_ical(decoded(data, f"calendar {path}"))
         components: list[Any] = list(whole.walk("VEVENT"))
         own_zone = str(whole.get("X-WR-TIMEZONE", ""))  # of wall clocks without one
         overridden = {

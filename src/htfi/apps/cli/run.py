@@ -31,6 +31,7 @@ from htfi.apps.options import (
     settings_option,
     switch_option,
     telemetry_options,
+    zone_option,
 )
 from htfi.decoding.config import RULES
 from htfi.domain.counts import counted
@@ -65,6 +66,7 @@ To resume a run that was stopped or killed, run the same command again.
 @click.command("run", epilog=EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE|-]...")
 @mapping_option
+@zone_option
 @out_option("htfi-run")
 @settings_option
 @bar_option
@@ -98,6 +100,7 @@ To resume a run that was stopped or killed, run the same command again.
 def command(
     files: tuple[str, ...],
     mapping: Path | None,
+    zone: str,
     out: Path,
     settings_file: Path | None,
     bar: str | None,
@@ -133,6 +136,7 @@ def command(
             files,
             mapping,
             out,
+            zone=zone,
             mirror=FileIO(1, "wb", closefd=False) if to_stdout else None,
             pace=pace,
             listen=listen,
@@ -209,6 +213,7 @@ def execute_run(
     mapping: Path | None,
     folder: Path,
     *,
+    zone: str,
     mirror: BinaryIO | None,
     pace: float | None,
     plain: bool,
@@ -251,6 +256,7 @@ def execute_run(
         folder,
         files,
         mapping,
+        zone=zone,
         mirror=mirror,
         pace=pace,
         watch=model.record,

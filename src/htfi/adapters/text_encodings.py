@@ -1,4 +1,4 @@
-"""Text of a calendar's file from its bytes: UTF-8, or UTF-16 with or without its mark."""
+"""Text of a file from its bytes: UTF-8, or UTF-16 with or without its mark. Readers of calendars and feeds call it."""
 
 import codecs
 
@@ -23,11 +23,11 @@ def encoding_of(data: bytes) -> str:
     return UTF8
 
 
-def decoded(data: bytes, path: str) -> str:
+def decoded(data: bytes, where: str) -> str:
     """The text of a file. Raises: InvalidInput, with the place of the byte that is none."""
     encoding = encoding_of(data)
     shown = "UTF-8" if encoding == UTF8 else "UTF-16"
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"calendar {path}: not {shown} at byte {error.start}: save it as UTF-8") from error
+        raise InvalidInput(f"{where}: not {shown} at byte {error.start}: save it as UTF-8") from error
