@@ -14,7 +14,6 @@ from pathlib import Path
 from htfi import sample
 from htfi.adapters.calendars.files import FORMATS, MAX_BYTES, format_of, read_table
 from htfi.adapters.stores.snapshot import read_whole
-from htfi.adapters.text_encodings import UTF8, decoded, encoding_of
 from htfi.calendar.check import CalendarCheck, RuleHits, check_calendar, check_rules
 from htfi.calendar.columns import CalendarSource
 from htfi.calendar.document import (
@@ -30,6 +29,7 @@ from htfi.calendar.recurring import VERSION, recurring_releases, superseded
 from htfi.calendar.usual_times import check_zone
 from htfi.domain.errors import DependencyUnavailable, InvalidInput, is_installed
 from htfi.domain.scheduled_event import ScheduledEvent
+from htfi.domain.text_encodings import UTF8, decoded, encoding_of
 from htfi.domain.time import SystemClock
 from htfi.narrative.calendar.announcements import Announcement, Calendar
 from htfi.narrative.calendar.parsing import MAX_BYTES as MAX_TEXT_BYTES

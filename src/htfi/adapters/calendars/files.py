@@ -11,11 +11,11 @@ from typing import Any, cast
 from arro3.core import DataType
 
 from htfi.adapters.calendars.rows import CalendarTable
-from htfi.adapters.text_encodings import decoded
 from htfi.arrow.columns import is_dictionary, one_chunk, plain
 from htfi.arrow.failures import DamagedFile
 from htfi.arrow.table_files import read_parquet_table
 from htfi.domain.errors import InvalidInput
+from htfi.domain.text_encodings import decoded
 
 MAX_BYTES = 128 << 20
 MAX_DEPTH = 3  # of objects within objects of a JSON file

@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import Any, cast
 
 from htfi.adapters.calendars.rows import CalendarTable
-from htfi.adapters.text_encodings import decoded
 from htfi.domain.errors import InvalidInput, require_extra
+from htfi.domain.text_encodings import decoded
 
 NAMES = (
     "uid", "dtstart", "summary", "description", "status", "known_at", "currency", "impact", "actual", "forecast",

@@ -24,8 +24,8 @@ from htfi.adapters.feeds.records import (
     parse_record,
     split_record,
 )
-from htfi.adapters.text_encodings import UTF8, decoded, encoding_of
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.text_encodings import UTF8, decoded, encoding_of
 from htfi.domain.written_days import DayOrder, day_order_of, is_either_way
 from htfi.pipeline.intake.bar_spacing import BarSpacings, BarSurvey
 from htfi.pipeline.intake.bare_columns import is_data, name_columns
