@@ -65,6 +65,7 @@ PEERS = "peers.jsonl"
 NODES_FILE = "nodes.json"  # of an edge's run
 STATEMENTS = "statements.jsonl"
 EVENTS = "scheduled_events.json"  # what was learnt of a calendar
+NOTICES = "input_notices.json"  # faults of prices and of the calendar
 REPORT = "report.html"
 DELETION_PENDING = "deletion.pending"  # while parts of deleted entries may lie in derived files
 _HEAD_BYTES = 4_096
@@ -74,7 +75,7 @@ _FILES = frozenset(
     {
         DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock", SIGNING_KEY, PUBLISHED, SETTINGS_FILE,
         STATE, JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, REQUESTED_FILE, ADMITTED_FILE, POSTED_FILE, PEERS,
-        NODES_FILE, STATEMENTS, EVENTS, MARKING_FILE, MARK_KEY_FILE, DELETION_PENDING,
+        NODES_FILE, STATEMENTS, EVENTS, NOTICES, MARKING_FILE, MARK_KEY_FILE, DELETION_PENDING,
     }
 )  # fmt: skip
 _FOLDERS = (INBOX, CACHE_FOLDER, GOVERNANCE_FOLDER, CONTROL_FOLDER)
