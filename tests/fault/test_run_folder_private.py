@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from htfi.apps.cli.main import cli
 from htfi.apps.cli.report.command import write_report
-from htfi.domain.errors import HtfiError, LedgerUnavailable
+from htfi.domain.errors import DependencyUnavailable, HtfiError, LedgerUnavailable
 from htfi.domain.files import PRIVATE_FILE, open_private, write_atomically
 from htfi.wiring.models.loading import write_trust
 from htfi.wiring.run import open_run
@@ -149,6 +149,25 @@ def test_a_pipe_in_a_files_place_is_refused_instead_of_waited_for(tmp_path: Path
     os.mkfifo(folder / name)
     with pytest.raises(HtfiError, match=rf"{name} is not a regular file: remove it$"):
         go(folder, prices)
+
+
+@pytest.mark.parametrize("name", ["inbox", "context", "governance", "control"])
+def test_a_file_in_a_folders_place_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    prices, folder = write_prices(tmp_path), tmp_path / "run"
+    folder.mkdir()
+    (folder / name).write_text("precious")
+    with pytest.raises(DependencyUnavailable, match=rf"{name} is not a folder: remove it$"):
+        go(folder, prices)
+    assert (folder / name).read_text() == "precious"
+
+
+def test_a_folder_in_place_of_the_rows_set_aside_is_refused_by_the_page(tmp_path: Path) -> None:
+    prices, folder = write_prices(tmp_path), tmp_path / "run"
+    go(folder, prices)
+    (folder / "quarantine.jsonl").unlink()
+    (folder / "quarantine.jsonl").mkdir()
+    with pytest.raises(DependencyUnavailable, match=r"quarantine.jsonl is not a regular file: remove it$"):
+        write_report(folder)
 
 
 def go(folder: Path, prices: Path) -> None:

@@ -162,6 +162,15 @@ def test_random_edits_are_always_found_and_always_mended(folder: Path) -> None:
         assert path.read_bytes() == whole
 
 
+def test_a_part_of_a_line_behind_the_last_is_named(folder: Path) -> None:
+    path = folder / JOURNAL
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"x")
+    assert wrong(folder) == [
+        f"{path}: its last line has no end; repeat the run's command, which writes the file from the ledger"
+    ]
+
+
 def test_what_is_not_released_yet_is_left_to_be_released(folder: Path) -> None:
     path = folder / JOURNAL
     lines = path.read_bytes().splitlines(keepends=True)

@@ -26,7 +26,13 @@ from htfi.adapters.stores.decisions import (
     line_subject,
 )
 from htfi.adapters.stores.held_news import HELD_NEWS
-from htfi.adapters.stores.journal_check import LedgerEntries, RowDifferences, check_journal, repair_journal
+from htfi.adapters.stores.journal_check import (
+    LedgerEntries,
+    RowDifferences,
+    check_journal,
+    ends_with_line,
+    repair_journal,
+)
 from htfi.adapters.stores.posted_news import POSTED_FILE, PostedNewsReader
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.adapters.stores.sqlite_log import PUBLISHED
@@ -125,6 +131,8 @@ def claim_folder(folder: Path, report: Notify) -> None:
     for name in _FOLDERS:
         if (folder / name).is_symlink():
             raise DependencyUnavailable(f"{folder / name} is a link to another place: remove it")
+        if name in names and not (folder / name).is_dir():
+            raise DependencyUnavailable(f"{folder / name} is not a folder: remove it")
         if name in names:
             num_open += _made_private(folder / name, report)
             num_open += sum(_made_private(one, report) for one in sorted((folder / name).iterdir()))
@@ -307,7 +315,9 @@ def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
             continue
         if found is None:
             continue
-        if found.num_beyond:
+        if name == JOURNAL and not going_on and not found.description and not ends_with_line(folder):
+            wrong.append(f"{folder / name}: its last line has no end; {RERUN_HINT}")
+        elif found.num_beyond:
             wrong.append(
                 f"{folder / name}: {found.description}; the last {found.num_beyond:,} are of entries that the ledger "
                 "does not hold: it was replaced or cut; restore it"

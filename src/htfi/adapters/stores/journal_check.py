@@ -5,6 +5,7 @@ or out of place. `compare_rows` is pure and takes constant memory. `htfi ledger 
 repairs, before it releases anything.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -240,6 +241,20 @@ def check_journal(
         return compare_rows(whole_lines(path, num_bytes), expected)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def ends_with_line(folder: Path) -> bool:
+    """Whether the journal ends where a line does; a run that was killed may have left a part of one. Raises:
+    DependencyUnavailable.
+    """
+    path = folder / JOURNAL
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - 1, 0))
+            return file.read(1) in (b"", b"\n")
     except OSError as error:
         raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
 

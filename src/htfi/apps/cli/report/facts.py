@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 
 from htfi.apps.cli.report.orders import OrderSurvey
+from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.events import QuarantinedRow
-from htfi.domain.files import checksum_holds
+from htfi.domain.files import check_plain, checksum_holds
 from htfi.domain.peers import PeerChange
 from htfi.domain.time import NS_PER_S, format_ns
 from htfi.governance.control.entries import GovernanceEntry
@@ -162,6 +163,10 @@ def _read_quarantine(path: Path, facts: ReportFacts) -> None:
     reasons: dict[str, ReasonCount] = {}
     if not path.exists():
         return
+    try:
+        check_plain(path)
+    except OSError as error:
+        raise DependencyUnavailable(f"{path} {error.strerror}") from error
     place = 0
     with path.open("rb") as file:
         for line in file:
