@@ -82,11 +82,15 @@ def test_a_parquet_damaged_inside_is_one_line_that_says_where(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("x.csv", "date,foo\n2013-10-07,1\n", r"x\.csv: columns date, foo fit no kind of event: state kind"),
+        (
+            "x.csv",
+            "date,foo\n2013-10-07,calm\n",
+            r"x\.csv: columns date, foo fit no kind of event: state kind",
+        ),
         ("x.csv", "price,size\n1,1\n", r"x\.csv: a trade needs ts; its columns are price, size"),
         ("x.csv", "ts,price,price\n", r"x\.csv: two columns are named 'price'"),
         ("x.csv", 'ts,"price\n', r"x\.csv: the header cannot be read"),
-        ("x.csv", b"\xff\xfet\x00s\x00", r"x\.csv is UTF-16: save it as UTF-8"),
+        ("x.csv", b"\xff\xfet\x00s\x00\x00", r"x\.csv: not UTF-16 at byte 6: save it as UTF-8"),
         (
             "x.xls",
             "",

@@ -77,6 +77,10 @@ def test_the_settings_that_the_messages_name_mend_both(prices: Path, tmp_path: P
         log.close()
     assert series.count("NEW/1d") == NUM_DAYS - 19  # from its 20th bar on, without a break
     assert "OLD/1d" not in series
+    assert CliRunner().invoke(cli, ["report", str(tmp_path / "as_it_is")]).exit_code == 0
+    page = (tmp_path / "as_it_is" / "report.html").read_text(encoding="utf-8")
+    assert page.count("prices are not adjusted for a split") == 1
+    assert "if it was renamed, set market.renames" in page
     before = last_price(tmp_path / "as_it_is", "OLD/1d", 0)
     assert last_price(out, "NEW/1d", 0) == pytest.approx(before / 4.0)
     assert last_price(out, "NEW/1d", -1) == last_price(tmp_path / "as_it_is", "NEW/1d", -1)

@@ -211,9 +211,52 @@ def test_show_of_an_entry_that_a_newer_version_wrote_is_one_line(htfi: Run, tmp_
     assert "version 127, this program knows up to" in err
     assert err.count("\n") == 1
     assert "b'\\x96\\x7f" in htfi("show", tmp_path, 0)[1]  # spelled: a terminal obeys bytes as they are
-    code, _, err = htfi("audit", tmp_path)
+
+
+@pytest.fixture
+def newer(tmp_path: Path) -> Path:
+    """A run's folder in whose ledger a newer version wrote the last two of five entries."""
+    own = [encode_entry(decode_entry(one)) for one in ENTRIES[:5]]
+    log = open_ledger(tmp_path / "newer", origin=ORIGIN)
+    log.append([*own[:3], *(b"\x96\x7f" + one[2:] for one in own[3:])])
+    log.close()
+    return tmp_path / "newer"
+
+
+LEFT_OUT = "2 entries were left out: not a decision of this version, the first at 3: update htfi"
+
+
+def test_what_reads_decisions_says_which_entries_of_a_newer_version_it_left_out(
+    htfi: Run, newer: Path, tmp_path: Path
+) -> None:
+    code, _, err = htfi("audit", newer)
+    assert (code, err) == (0, f"htfi: {LEFT_OUT}\n")
+    code, out, err = htfi("replay", newer)
+    assert (code, out) == (1, "")
+    nothing = "htfi: no decision here has a reading by a local model: there is nothing to replay"
+    assert err == f"{nothing}; {LEFT_OUT}\n"
+    code, _, err = htfi("export", newer, tmp_path / "out")
     assert code == 0
-    assert "htfi: 1 entry was left out: not a decision of this version, the first at 0: update htfi" in err
+    assert err.startswith(
+        "htfi: 2 entries stand in entries.jsonl as bytes alone: not a decision of this version"
+    )
+
+
+def test_files_beside_entries_of_a_newer_version_are_not_said_to_differ(htfi: Run, newer: Path) -> None:
+    assert htfi("verify", newer)[::2] == (0, "")
+    (newer / "settings.json").write_bytes(b"{}")
+    (newer / "decisions.jsonl").write_bytes(b"{}\n" * 5)
+    code, out, err = htfi("verify", newer)
+    assert code == 1
+    assert out.startswith("5 entries, each as it was recorded\n")
+    lines, settings = err.splitlines()
+    assert lines.startswith(
+        f"htfi: {newer / 'decisions.jsonl'}: cannot be compared: entry 3 is not a decision of"
+    )
+    assert settings.startswith(
+        f"htfi: {newer / 'settings.json'}: cannot be compared: entry 4 is not a decision"
+    )
+    assert "repeat the run's command" not in err
 
 
 @pytest.mark.parametrize(

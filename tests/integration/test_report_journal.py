@@ -145,7 +145,7 @@ def test_a_table_that_cannot_be_finished_leaves_the_old_one(tmp_path, make_decis
     ledger = open_ledger(tmp_path, origin="htfi.example/run")
     ledger.append([b"{}"])
     ledger.close()
-    with pytest.raises(IntegrityError, match="an entry is not a decision"):
+    with pytest.raises(IntegrityError, match="entry 5 is not a decision"):
         write_parquet(tmp_path)
     assert (tmp_path / "decisions.parquet").read_bytes() == before
     assert sorted({*names, "checkpoint"}) == sorted(path.name for path in tmp_path.iterdir())

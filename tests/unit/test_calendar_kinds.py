@@ -131,6 +131,94 @@ def test_words_and_kinds_say_whose_event_it_is(name: str, kind: str, currency: s
     assert economy_of(name, kind) == currency
 
 
+@pytest.mark.parametrize(
+    ("currency", "name", "kind"),
+    [
+        ("USD", "Construction Spending m/m", "us_construction_spending"),
+        ("USD", "Capacity Utilization Rate", "us_capacity_utilization"),
+        ("", "Industrial Production and Capacity Utilization - G.17", "us_industrial_production"),
+        ("USD", "NAHB Housing Market Index (OCT)", "us_nahb"),
+        ("USD", "Richmond Manufacturing Index", "us_richmond_fed"),
+        ("USD", "Richmond Fed Manufact. Index (JAN)", "us_richmond_fed"),
+        ("USD", "Fed's Barkin (Richmond Fed) Speaks", "fed_member_speaks"),
+        ("USD", "Dallas Fed Manufacturing Index", "us_dallas_fed"),
+        ("USD", "Chicago Fed National Activity Index", "us_chicago_fed_activity"),
+        ("USD", "Wards Total Vehicle Sales", "us_vehicle_sales"),
+        ("USD", "Revised Nonfarm Productivity q/q", "us_productivity"),
+        ("USD", "Nonfarm Productivity QoQ Prel", "us_productivity"),
+        ("USD", "Private Nonfarm Payrolls  (Mar)", "us_private_payrolls"),
+        ("USD", "Manufacturing Payrolls", "us_manufacturing_payrolls"),
+        ("USD", "API Weekly Crude Oil Stock", "us_api_inventories"),
+        ("USD", "API Crude Oil Stock Change", "us_api_inventories"),
+        ("USD", "Gasoline Inventories", "us_gasoline_inventories"),
+        ("USD", "Baker Hughes U.S. Rig Count", "us_rig_count"),
+        ("USD", "U.S. to Sell 4-Week Bills", "us_bond_auction"),
+        ("USD", "S&P/Case-Shiller Composite-20 (YoY) (AUG)", "us_house_prices"),
+        ("USD", "Bank Stress Test Results", "us_bank_stress_test"),
+        ("USD", "Treasury Currency Report", "us_currency_report"),
+        ("USD", "Fed Monetary Policy Report", "fed_monetary_policy_report"),
+        ("CAD", "Gov Council Member Lane Speaks", "boc_member_speaks"),
+        ("CAD", "IPPI m/m", "ca_ppi"),
+        ("CAD", "NHPI m/m", "ca_house_prices"),
+        ("CAD", "RMPI m/m", "ca_raw_material_prices"),
+        ("CAD", "Foreign Securities Purchases", "ca_securities_flows"),
+        ("GBP", "Chancellor Hunt Speaks", "uk_chancellor_speaks"),
+        ("GBP", "BRC Shop Price Index y/y", "uk_shop_prices"),
+        ("GBP", "Index of Services 3m/3m", "uk_services_output"),
+        ("GBP", "CBI Distributive Trades (OCT)", "uk_retail_sales"),
+        ("EUR", "French Final Private Payrolls q/q", "fr_private_payrolls"),
+        ("EUR", "Sentix Investor Confidence", "ea_sentix"),
+        ("EUR", "German WPI m/m", "de_wholesale_prices"),
+        ("EUR", "Retail PMI", "ea_pmi_retail"),
+        ("EUR", "German Buba Monthly Report", "de_bundesbank_report"),
+        ("EUR", "Euro-Zone Purchasing Manager Index Services (JUL A)", "ea_pmi_services"),
+        ("AUD", "AIG Construction Index", "au_aig_construction"),
+        ("AUD", "MI Inflation Gauge m/m", "au_inflation_gauge"),
+        ("AUD", "WPI q/q", "au_earnings"),
+        ("AUD", "Skilled Vacancies (MoM) (OCT)", "au_job_advertisements"),
+        ("NZD", "BusinessNZ Manufacturing Index", "nz_pmi_manufacturing"),
+        ("NZD", "ANZ Commodity Prices m/m", "nz_commodity_prices"),
+        ("NZD", "FPI m/m", "nz_food_prices"),
+        ("JPY", "Tertiary Industry Activity m/m", "jp_tertiary_industry"),
+        ("JPY", "SPPI y/y", "jp_services_prices"),
+        ("JPY", "Eco Watchers Survey: Current (OCT)", "jp_economy_watchers"),
+        ("JPY", "Jobs/applications ratio  (Mar)", "jp_job_ratio"),
+        ("JPY", "Labor Cash Earnings (YoY) (SEP)", "jp_earnings"),
+        ("CHF", "SVME-Purchasing Managers Index (JUL)", "ch_pmi_manufacturing"),
+        ("CHF", "Total Sight Deposits (JUL 24)", "ch_sight_deposits"),
+        ("CHF", "SNB Sight Deposit Interest Rate", "snb_decision"),
+        ("CNY", "Fixed Asset Investment ytd/y", "cn_fixed_investment"),
+        ("CNY", "Industrial Profits (YTD) (YoY) (FEB)", "cn_company_profits"),
+    ],
+)  # fmt: skip
+def test_releases_of_less_weight_have_their_kinds_too(currency: str, name: str, kind: str) -> None:
+    assert event_kind(name, currency) == kind
+
+
+@pytest.mark.parametrize(
+    ("currency", "name"),
+    [
+        ("USD", "Daylight Saving Time Shift"),
+        ("All", "WEF Annual Meetings"),
+        ("USD", "Fed Gov Nomination Hearings"),
+        ("GBP", "Stimulus Package Announcement"),
+        ("AUD", "RBA Annual Report"),
+        ("NZD", "RBNZ Statement of Intent"),
+        ("CNY", "NBS Press Conference"),
+        ("USD", "US imposes 34 billion worth of tariffs on China"),
+        ("USD", "Bank lending rules published"),
+        ("USD", "Vehicle recall announced"),
+        ("GBP", "UK Chancellor Hammond Answers Questions in Parliament"),
+        ("USD", "Company to sell its commodity unit"),
+        ("EUR", "Deutsche Bank capacity review"),
+        ("USD", "Credit card company results"),
+        ("USD", "Services trade agreement"),
+    ],
+)
+def test_names_that_are_no_such_release_stay_without_a_kind(currency: str, name: str) -> None:
+    assert event_kind(name, currency) == ""
+
+
 def test_a_companys_event_is_of_no_economy() -> None:
     assert event_kind("Treasury Wine Estates retail sales", "", "TWE") == "earnings"
 

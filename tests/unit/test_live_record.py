@@ -6,10 +6,15 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import htfi
+from htfi.domain.errors import UnreadableEntry
+from htfi.pipeline.record.entry import decode_entry, encode_entry
+from htfi.wiring.ledger import open_ledger
 from htfi.wiring.service.live_record import LineGroup, LiveRecord
+from htfi_eval.bench.ledger_entries import json_entries
 from page_run import daily_bars
 
 NUM_FOLLOWING = 100  # more than are woken in one turn
@@ -29,7 +34,7 @@ def run(folder: Path) -> Iterator[htfi.Run]:
 
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncGenerator[LiveRecord]:
-    record = LiveRecord(folder)
+    record = LiveRecord(folder, lambda _: None)
     record.open()
     try:
         await record.caught_up()
@@ -125,6 +130,31 @@ def test_stream_of_which_nothing_comes_is_told_so_again_and_again(run: htfi.Run,
     found = asyncio.run(act())
     assert [(one.first, len(one.lines)) for one in found[:2]] == [(found[2].first, 0)] * 2
     assert found[2].lines[0] == lines_of(folder)[found[2].first]
+
+
+def test_record_that_cannot_be_read_on_is_known_up_to_there_and_names_no_newest(tmp_path: Path) -> None:
+    own = [encode_entry(decode_entry(one)) for one in json_entries(5, seed=1)]
+    log = open_ledger(tmp_path, origin="htfi.example/run")
+    log.append([*own[:3], b"\x96\x7f" + own[3][2:], own[4]])  # a newer version wrote the fourth
+    log.close()
+    said: list[str] = []
+
+    async def act() -> list[bytes]:
+        record = LiveRecord(tmp_path, said.append)
+        record.open()
+        try:
+            with pytest.raises(UnreadableEntry):
+                await record.caught_up()
+            with pytest.raises(UnreadableEntry):
+                record.released(next(iter(record.series)))
+            return [line for group in await followed(record, 0, 3) for line in group.lines]
+        finally:
+            await record.close()
+
+    lines = asyncio.run(act())
+    assert [msgspec.json.decode(line)["index"] for line in lines] == [0, 1, 2]
+    (line,) = said
+    assert line.startswith(f"{tmp_path}: entry 3 is not a decision of this version")
 
 
 async def leave(task: "asyncio.Future[list[LineGroup]]") -> None:

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from htfi.domain.decision import FidelityPlan, Rung
+from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.events import News
 from htfi.domain.news import NewsScores, ReadingBudget, Route, ScreenedItem, Screening
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
@@ -105,6 +106,45 @@ def test_items_are_scored_together_and_at_the_latest_when_a_decision_asks() -> N
     made.select("S1", 100 * HOUR_NS)
     assert scorer.batches[-1] == 3
     assert sum(scorer.batches) == MAX_PENDING + 3
+
+
+class FailsOnce(ByWord):
+    """Fails at one batch, by its number from 1, and never again."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at = at
+
+    def score(self, items: Sequence[ScreenedItem]) -> list[NewsScores]:
+        if len(self.batches) + 1 == self.at:
+            self.at = 0
+            raise DependencyUnavailable("the encoder is away")
+        return super().score(items)
+
+
+def test_a_failure_while_some_are_scored_keeps_those_before_them_and_loses_none() -> None:
+    scorer = FailsOnce(3)
+    made = NewsProcessor(NarrativeConfig(), RoutingConfig(), Sanitiser(), scorer, SuspicionMonitor())
+    items = [
+        News(
+            1,
+            1,
+            "wire",
+            k,
+            f"n{k}",
+            f"Company number {k} wins order {k * 7919} for plant {k * k}",
+            (f"S{k}",),
+        )
+        for k in range(1, 3 * MAX_SCORED_TOGETHER + 4)
+    ]
+    for item in items:
+        made.receive(item)
+    with pytest.raises(DependencyUnavailable):
+        made.score_pending()
+    assert set(made.held.records) == {item.id for item in items[: 2 * MAX_SCORED_TOGETHER]}
+    made.score_pending()
+    assert set(made.held.records) == {item.id for item in items}
+    assert sum(scorer.batches) == len(items)
 
 
 def test_what_is_corrected_is_read_no_more() -> None:

@@ -119,7 +119,7 @@ def test_entries_hold_it_where_a_band_was_made_for_it_and_only_there(decided: li
     assert held == {START_NS + PAYROLLS_HOUR * HOUR_NS}
     assert [one.entry for one in decided] == [encode_entry(one.decision) for one in decided]
     assert read == [one.worded() for one in decided]
-    assert {one.models["known_variance"].split()[0] for one in read} == {"4"}
+    assert {one.models["known_variance"].split()[0] for one in read} == {"5"}
     before = decision(read, PAYROLLS_HOUR)
     known = before.known_events
     assert known is not UNSET

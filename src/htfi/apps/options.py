@@ -119,6 +119,11 @@ mapping_option = click.option(
 )
 
 
+zone_option = click.option(
+    "--zone", default="", help="Zone of times that state none, such as America/New_York or UTC."
+)
+
+
 def out_option(folder: str) -> Callable[[Any], Any]:
     """Where a run writes; `folder` where nothing is said."""
     return click.option(

@@ -16,6 +16,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         *("earnings_call_time", "date", "day", "time"),
     ),
     "clock": ("clock", "time_of_day", "time"),
+    "zone": ("timezone", "time_zone", "tz"),
     "name": (
         *("event", "event_name", "name", "indicator", "release", "title", "summary", "description"),
         *("category", "company", "company_name"),

@@ -21,8 +21,8 @@ from typing import Any, cast
 
 import msgspec
 
+from htfi.calendar.clocks import open_zone
 from htfi.calendar.columns import FIELDS, CalendarSource
-from htfi.calendar.local_times import open_zone
 from htfi.domain.errors import InvalidInput
 
 COUNTRIES = ("us", "ea", "uk", "jp")

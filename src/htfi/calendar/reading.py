@@ -9,14 +9,15 @@ import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from typing import Any, Literal, NamedTuple
-from zoneinfo import ZoneInfo
 
 import msgspec
 
+from htfi.calendar.clocks import open_zone, zone_named
 from htfi.calendar.columns import CalendarColumns, CalendarSource, find_columns
 from htfi.calendar.figures import WrittenFigure, read_figure
-from htfi.calendar.local_times import event_time, open_zone
+from htfi.calendar.local_times import event_time
 from htfi.calendar.recognition import currency_of_country, economy_of, event_kind
 from htfi.domain.errors import InvalidInput, MissingZone
 from htfi.domain.scheduled_event import ScheduledEvent
@@ -116,10 +117,11 @@ def _read_line(
     row: Row,
     columns: CalendarColumns,
     source: CalendarSource,
-    zone: ZoneInfo | None,
+    zone: tzinfo | None,
     place: str,
     faults: list[RowFault],
 ) -> _EventVersion:
+    zone = zone_named(_text(columns.cell(row, "zone"))) or zone
     clock = _text(columns.cell(row, "clock")) if columns.has("clock") else None
     time_ns, is_exact = event_time(columns.cell(row, "time"), clock, zone, source.time_format)
     if columns.has("exact"):
@@ -198,7 +200,7 @@ def _currency(row: Row, columns: CalendarColumns, source: CalendarSource) -> str
     return (currency_of_country(country) if country else "") or source.currency
 
 
-def _instant(value: Any, zone: ZoneInfo | None, time_format: str) -> int:
+def _instant(value: Any, zone: tzinfo | None, time_format: str) -> int:
     """UTC nanoseconds of a time beside the event's own, in its form or in any that is read without one; 0 of none."""
     if value in (None, "", 0) or value != value:  # NaN of a column of numbers
         return 0

@@ -19,7 +19,8 @@ _ESTIMATES = re.compile(
     r"jibun bank|judo bank|rbc|anz|nab|westpac|nbs|cb|ilo)\b"
 )
 _MONTHS = re.compile(
-    r"[(\[]\s*(?:\d{0,2}\s*)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|q[1-4]|[1-4]q|20\d\d)[^)\]]*[)\]]"
+    r"[(\[]\s*(?:\d{0,2}\s*)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|q[1-4]|[1-4]q|20\d\d)[^)\]]*[)\]]",
+    re.IGNORECASE,
 )
 _BANKS = {
     "federal open market committee": "fomc",
@@ -128,8 +129,13 @@ def figure_name(name: str) -> str:
 
     What it is measured by ('m/m', 'YoY') stays, and so does which estimate it is: their surprises differ in size.
     """
-    text = _MONTHS.sub(" ", name.lower())
-    return " ".join(text.split())
+    return without_period(name).lower()
+
+
+@lru_cache(maxsize=65_536)
+def without_period(name: str) -> str:
+    """A name as it is written, without the period that a release is of ('(SEP)')."""
+    return " ".join(_MONTHS.sub(" ", name).split())
 
 
 def _plain(text: str) -> str:

@@ -35,6 +35,13 @@ class IntegrityError(HtfiError):
     """A record, digest, signature or proof does not hold. The order path stops."""
 
 
+class UnreadableEntry(IntegrityError):
+    """An entry of a ledger, as it was recorded, is no decision of this version."""
+
+    def __init__(self, index: int, reason: Exception) -> None:
+        super().__init__(f"entry {index} is not a decision of this version: {reason}")
+
+
 class DependencyUnavailable(HtfiError):
     """A disk, file, network peer or service cannot be used now."""
 

@@ -131,7 +131,7 @@ class Forecaster:
     def price_faults(self) -> list[str]:
         """One line for each split that prices were not adjusted for and each series that seems renamed, since the
         start."""
-        return [str(one) for one in (*self._panel.splits, *self._panel.renames)]
+        return self._panel.price_faults
 
     @property
     def covariates(self) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ from htfi.forecasting.splits import (
     follow_volume,
     split_of,
 )
+from htfi.forecasting.trading_days import TradingDays
 
 Array = NDArray[np.float64]
 FactorsOfClosed = Callable[
@@ -102,6 +103,7 @@ class Panel:
         self.intervals: list[str] = []  # by row
         self._starts: list[RenameFound] = []
         self.splits: list[SplitFound] = []  # that prices were not adjusted for, since the start
+        self._days = TradingDays()
         self._group_of: dict[str, int] = {}
         self._group_sizes: dict[int, int] = {}
         self._columns = SeriesColumns()
@@ -183,6 +185,7 @@ class Panel:
         if fresh and len(fresh) < len(self):
             self._note_predecessors([bars[place] for place in fresh], index)
         age, starts_ns, ends_ns, volume, moves, ranges, withins = self._read(usable, rows, index)
+        self._days.enter(index, usable[0].end_ns)
         known = factors(index, starts_ns, ends_ns) if factors is not None else None
         measured = self._measure(rows, index, age, moves, ranges, withins, known)
         return BarBatch(
@@ -245,6 +248,19 @@ class Panel:
         """Series that ended where another began, as far as they have not come again."""
         ends_ns = self._columns["end_ns"]
         return [one for one in self._starts if int(ends_ns[one.old_row]) == one.old_end_ns]
+
+    @property
+    def price_faults(self) -> list[str]:
+        """A line on each split that prices were not adjusted for, and on each of `renames`, with the days of their
+        bars."""
+        days, lines = self._days, list[str]()
+        for split in self.splits:
+            row = self._row_of[split.symbol, split.interval]
+            lines.append(split.line(days.day(row, split.end_ns), may_be_closes=days.may_be_closes(row)))
+        for one in self.renames:
+            row, new = one.old_row, self._row_of[one.new, one.interval]
+            lines.append(one.line(days.day(row, one.old_end_ns), days.day(new, one.new_end_ns, row)))
+        return lines
 
     def _read(self, bars: list[Bar], rows: Rows, index: NDArray[np.intp]) -> tuple[NDArray[Any], ...]:
         """Ages, starts and ends in nanoseconds, volumes, moves, ranges, and those within the bar alone, [n] of bars
@@ -353,6 +369,7 @@ class Panel:
         self._covariates.register(name, row)
         self.names.append(name)
         self.intervals.append(interval)
+        self._days.add(symbol, interval)
         self._columns.grow(row + 1)
         self._columns["group"][row] = self._join_group(interval)
         self._columns["gap_ns"][row] = _gap_ns(interval, self._session_gap_bars)
@@ -380,9 +397,10 @@ class Panel:
         self._covariates.restore(state["covariates"], self._row_of_name)
         self.names = list(self._row_of_name)
         self.intervals = [interval for _, interval in self._row_of]
-        self._group_of, self._group_sizes = {}, {}
-        for interval in self.intervals:
+        self._group_of, self._group_sizes, self._days = {}, {}, TradingDays()
+        for symbol, interval in self._row_of:
             self._join_group(interval)
+            self._days.add(symbol, interval)
 
 
 def as_rows(rows: NDArray[np.intp]) -> Rows:

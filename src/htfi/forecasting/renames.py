@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.events import Bar
-from htfi.domain.new_york import closing_day
 from htfi.domain.time import NS_PER_DAY
 
 Array = NDArray[np.float64]
@@ -29,9 +28,9 @@ class RenameFound:
     old_end_ns: int
     new_end_ns: int
 
-    def __str__(self) -> str:
+    def line(self, ended: str, began: str) -> str:
+        """What was found and what to do, by the days of the last bar and the first."""
         old, new = f"{self.old}/{self.interval}", f"{self.new}/{self.interval}"
-        ended, began = (closing_day(end_ns) for end_ns in (self.old_end_ns, self.new_end_ns))
         return (
             f"{old} ends on {ended} where {new} begins on {began} at its price: if it was renamed, set "
             f'market.renames = {{"{self.old}" = "{self.new}"}}, so that its history counts'

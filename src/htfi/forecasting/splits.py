@@ -47,23 +47,19 @@ class SplitFound:
     end_ns: int
     ratio: float
 
-    def __str__(self) -> str:
+    def line(self, day: str, *, may_be_closes: bool = False) -> str:
+        """What is wrong and what to do; `day` is the bar's own. The times of its series may be of closes that were
+        taken for starts."""
         kind = "split" if self.ratio > 1.0 else "reverse split"
-        times = max(self.ratio, 1.0 / self.ratio)
+        times, in_new_york = max(self.ratio, 1.0 / self.ratio), closing_day(self.end_ns)
+        whose = "" if day == in_new_york else ", the day of its end in New York"
+        if may_be_closes:
+            whose += f', or, if its times are closes, state bar_stamp = "end" and set {{"{day}" = {self.ratio:.12g}}}'
         return (
-            f"{self.symbol}/{self.interval} {self.day}: prices are not adjusted for a {kind} of {times:g} to 1, whose "
-            f"jump counts as no move; adjust them, or set {self.setting}"
+            f"{self.symbol}/{self.interval} {day}: prices are not adjusted for a {kind} of {times:g} to 1, whose jump "
+            f'counts as no move; adjust them, or set market.splits = {{"{self.symbol}" = {{"{in_new_york}" = '
+            f"{self.ratio:.12g}}}}}{whose}"
         )
-
-    @property
-    def day(self) -> str:
-        """The day in New York on which the bar ended."""
-        return closing_day(self.end_ns)
-
-    @property
-    def setting(self) -> str:
-        """What adjusts for it on reading."""
-        return f'market.splits = {{"{self.symbol}" = {{"{self.day}" = {self.ratio:.12g}}}}}'
 
 
 def find_splits(

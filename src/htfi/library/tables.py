@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from htfi.arrow.cells import MixedTypes, column_of_cells
 from htfi.arrow.columns import Column, make_table, one_chunk, text_column
 from htfi.arrow.failures import DamagedFile
-from htfi.arrow.table_files import read_arrow_table, read_csv_table, read_parquet_table
+from htfi.arrow.table_files import read_arrow_table, read_parquet_table
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.library.frames import FrameKind, frame_kind, read_columns
 from htfi.library.set_aside import SOURCE, SetAsideRow
@@ -23,7 +23,6 @@ from htfi.library.time_order import first_of_each, in_order, refuse_counts, time
 from htfi.library.wide_tables import (
     Columns,
     is_time,
-    is_wide,
     names_of,
     plain_column,
     stack_fields,
@@ -31,11 +30,11 @@ from htfi.library.wide_tables import (
 )
 from htfi.pipeline.intake.columns import recognise_layout
 from htfi.pipeline.intake.spec import SourceSpec
+from htfi.pipeline.intake.symbol_columns import is_wide
 from htfi.wiring.feeds import resolve
 
 NEWS = "news"  # the name of its rows
 TABLE = "the table of prices"  # in messages
-_NIXTLA = {"unique_id": "symbol", "ds": "ts", "y": "close"}
 _ARROW_ENDINGS = (".arrow", ".feather", ".ipc")
 
 
@@ -109,8 +108,6 @@ def _read_path(path: str, symbol: str | None, interval: str | None) -> TableSour
         source = file_source(path, None, symbol, interval)
         if source.spec.format == "parquet":
             columns = _stored_columns(path, "Parquet")
-        elif source.spec.format == "csv" and is_wide(dict.fromkeys(_head(path))):
-            columns = _stored_columns(path, "CSV")
         else:
             return replace(source, spec=replace(source.spec, zone="UTC", order="sort"))
     return replace(_read_columns(columns, FrameKind.ARROW, symbol, interval, path), name=path)
@@ -133,7 +130,7 @@ def _stored_columns(path: str, form: str) -> Columns:
     return dict(zip(names, map(one_chunk, table.columns), strict=True))
 
 
-_READERS = {"Arrow": read_arrow_table, "Parquet": read_parquet_table, "CSV": read_csv_table}
+_READERS = {"Arrow": read_arrow_table, "Parquet": read_parquet_table}
 
 
 def _are_rows(prices: Any) -> bool:
@@ -155,18 +152,11 @@ def _cells_column(cells: list[Any]) -> Column:
         return text_column([None if cell is None else str(cell) for cell in cells])
 
 
-def _head(path: str) -> list[str]:
-    """The names of a CSV file's columns; none where it has no text."""
-    try:
-        with Path(path).open(encoding="utf-8-sig") as lines:
-            return [name.strip().strip('"') for name in next(lines, "").split(",")]
-    except (OSError, UnicodeDecodeError):  # said by the intake, which reads it then
-        return []
-
-
-def file_source(path: str, mapping: Path | None, symbol: str | None, interval: str | None) -> TableSource:
+def file_source(
+    path: str, mapping: Path | None, symbol: str | None, interval: str | None, zone: str = ""
+) -> TableSource:
     """A file that the intake reads, with the mapping of its columns. Raises: InvalidInput."""
-    (spec,) = resolve([path], mapping, symbol=symbol or "", interval=interval or "")
+    (spec,) = resolve([path], mapping, symbol=symbol or "", interval=interval or "", zone=zone)
     if spec.live:
         raise InvalidInput(f"{path} is a live source: `htfi run {path}` forecasts streams")
     return TableSource(replace(spec, only=(symbol,)) if symbol else spec, None, FrameKind.ARROW, path)
@@ -181,11 +171,8 @@ def _read_columns(
         columns, numbers, empty = stack_fields(columns)
     else:
         columns = {str(name): column for name, column in columns.items()}
-        names = {name.lower(): name for name in columns}
-        if _NIXTLA.keys() <= names.keys():
-            columns = {_NIXTLA.get(name.lower(), name): column for name, column in columns.items()}
         numbers, empty = None, ()
-        if is_wide(columns):
+        if is_wide(list(columns)):
             columns, numbers, empty = stack_symbols(columns)
     spec = SourceSpec(SOURCE, symbol=symbol or "price", interval=interval or "", zone="UTC", order="time")
     columns = _price_is_close(columns)

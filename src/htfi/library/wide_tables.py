@@ -10,29 +10,9 @@ from numpy.typing import NDArray
 from htfi.arrow.columns import FLOAT, LARGE_TEXT, Column, coded_column, floats, is_string, number_column
 from htfi.domain.errors import InvalidInput
 from htfi.library.set_aside import SOURCE, SetAsideRow
-from htfi.pipeline.intake.columns import recognise_layout
-from htfi.pipeline.intake.spec import SourceSpec
+from htfi.pipeline.intake.symbol_columns import FIELDS
 
 Columns = dict[Any, Column]
-_FIELDS = ("open", "high", "low", "close", "adj close", "adj_close", "volume")  # of yfinance's upper level
-_PRICE_WORDS = frozenset(
-    {"close", "adj_close", "adjclose", "adjusted_close", "price", "px", "last", "last_price", "trade_price"}
-    | {"bid", "ask", "bid_price", "ask_price", "bid_px", "ask_px", "best_bid", "best_ask"}
-)
-_ONE_LETTER = frozenset("ohlc")
-
-
-def is_wide(columns: Mapping[Any, Column | None]) -> bool:
-    """Whether each column but that of times is a symbol: none has the name of a field of rows."""
-    if len(columns) < 2:
-        return False
-    plain = {str(name).strip().lower().replace(" ", "_") for name in columns}
-    layout = recognise_layout(list(columns), SourceSpec(SOURCE))
-    if layout is not None and "symbol" in layout.fields:
-        return False
-    if layout is not None and layout.kind in ("news", "macro"):
-        return False
-    return not (plain & _PRICE_WORDS or plain >= _ONE_LETTER)
 
 
 def _time_column(columns: Columns) -> Any:
@@ -67,7 +47,7 @@ def stack_fields(columns: Columns) -> tuple[Columns, NDArray[np.int64], tuple[Se
     stamps: Any = None
     for name, column in columns.items():
         parts = [str(part) for part in cast("tuple[Any, ...]", name if isinstance(name, tuple) else (name,))]
-        fields = [place for place, part in enumerate(parts) if part.strip().lower() in _FIELDS]
+        fields = [place for place, part in enumerate(parts) if part.strip().lower() in FIELDS]
         if fields and len(parts) > 1:
             place = fields[0]
             symbol = " ".join(part for other, part in enumerate(parts) if other != place and part)

@@ -129,7 +129,7 @@ class ItemFacts:
             return lambda: ()
         found = [self._prepared_facts(one) for one in routed]
         unread = [one for one, facts in zip(routed, found, strict=True) if facts is None]
-        finish = self._begin_bodies(unread, [one.screened.item.body for one in unread])
+        finish = self.begin_bodies(unread, [one.screened.item.body for one in unread])
 
         def with_prepared() -> list[NewsFacts]:
             read = iter(finish())
@@ -150,16 +150,12 @@ class ItemFacts:
         allowed = max_passages(note.most, self._deadline_ms)
         return known.facts(item.symbols, allowed if self._symbols.concerned_by(note, known.alone) else 0)
 
-    def read_bodies(self, notes: Sequence[NewsRecord], bodies: Sequence[str]) -> Sequence[NewsFacts]:
-        """The facts of items with these bodies, of which the passages are read that are allowed and worth it. Raises:
-        DependencyUnavailable.
-        """
-        return self._begin_bodies(notes, bodies)()
-
-    def _begin_bodies(
+    def begin_bodies(
         self, notes: Sequence[NewsRecord], bodies: Sequence[str]
     ) -> Callable[[], Sequence[NewsFacts]]:
-        """What gives the facts of items with these bodies."""
+        """What gives the facts of items with these bodies, once it is called: of these, the passages are read that are
+        allowed and worth it. Raises: DependencyUnavailable, as what it gives does.
+        """
 
         def num_passages(place: int, facts: NewsFacts) -> int:
             note = notes[place]
@@ -175,9 +171,10 @@ class ItemFacts:
         if self._reader is None or not notes:
             return lambda: ()
         items = [one.screened.item for one in notes]
-        return self._reader.begin(
+        finish = self._reader.begin(
             [one.headline for one in items], bodies, num_passages, self._named_in(items)
         )
+        return lambda: [one.whole for one in finish()]
 
     def leaves_body(self, note: NewsRecord, facts: NewsFacts | None) -> bool:
         """Whether a body that may be read was not, because its item concerns no series of the run so far."""

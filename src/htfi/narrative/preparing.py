@@ -26,8 +26,8 @@ class PreparedItem(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One item: its cleaned text, what was read of it as a whole, and its facts.
 
     `alone` are those without any passage of the body, `whole` with the passages that are worth reading for `symbols`;
-    None where that is the same, or where the body `is_unread`, as it concerned no series then. `passages` are the facts
-    of these, each by itself.
+    None where that is the same, or where there is a body that `is_unread`, as it concerned no series then. `passages`
+    are the facts of these, each by itself.
     """
 
     shown: UndisguisedText
@@ -117,34 +117,25 @@ class ItemPreparer:
             [shown[place].headline for place in places],
             [shown[place].body for place in places],
         )
-        of_headlines = self._facts.read(headlines)
         all_named = all(map(self._readings.has_name, series))
-        unread = [
-            not concerns_series(
-                items[place].symbols,
-                facts,
-                partial(self._linked_symbols, shown[place]),
-                series,
-                all_named=all_named,
-            )
-            for place, facts in zip(places, of_headlines, strict=True)
-        ]
+        unread: set[int] = set()  # places of items whose body concerns none of the series
 
         def num_passages(number: int, facts: NewsFacts) -> int:
-            if unread[number]:
+            place = places[number]
+            symbols, linked = items[place].symbols, partial(self._linked_symbols, shown[place])
+            if not concerns_series(symbols, facts, linked, series, all_named=all_named):
+                unread.add(place)
                 return 0
-            readings = [self._readings.reading_of(facts, symbol) for symbol in items[places[number]].symbols]
+            readings = [self._readings.reading_of(facts, symbol) for symbol in symbols]
             return num_passages_worth(facts, bodies[number], readings)
 
-        for place, read, is_unread in zip(
-            places, self._facts.read_bodies(of_headlines, bodies, num_passages), unread, strict=True
-        ):
+        for place, read in zip(places, self._facts.begin(headlines, bodies, num_passages)(), strict=True):
             made[place] = msgspec.structs.replace(
                 made[place],
                 alone=read.alone,
                 whole=None if read.whole == read.alone else read.whole,
                 passages=read.passages,
-                is_unread=is_unread,
+                is_unread=place in unread,
             )
         return made
 

@@ -170,17 +170,21 @@ class NewsProcessor:
         return screened
 
     def score_pending(self) -> None:
-        """Score the items that arrived and store them. Raises: DependencyUnavailable."""
-        pending, self._pending = self._pending, []
+        """Score the items that arrived and store them. Where some fail, those before them are stored, and those that
+        were not scored go on waiting. Raises: DependencyUnavailable.
+        """
         begun: _Begun | None = None
-        for start in range(0, len(pending), MAX_SCORED_TOGETHER):
-            following = self._begin(pending[start : start + MAX_SCORED_TOGETHER])
+        try:
+            while self._pending:
+                following = self._begin(self._pending[:MAX_SCORED_TOGETHER])
+                del self._pending[:MAX_SCORED_TOGETHER]
+                begun, before = following, begun
+                if before is not None:
+                    self._store_begun(before)
+            self.facts.drop_prepared()
+        finally:
             if begun is not None:
                 self._store_begun(begun)
-            begun = following
-        if begun is not None:
-            self.facts.drop_prepared()
-            self._store_begun(begun)
 
     def _begin(self, screened: Sequence[ScreenedItem]) -> _Begun:
         """Score and route items, and begin to read their bodies: other cores go on while the next are scored."""
@@ -222,7 +226,7 @@ class NewsProcessor:
             or (note.scores is not None and symbol in note.scores.symbols)
         ]
         notes = [note for note, _ in held]
-        read = self.facts.read_bodies(notes, [body for _, body in held])
+        read = self.facts.begin_bodies(notes, [body for _, body in held])()
         for note, facts in zip(notes, read, strict=True):
             self._unread.drop(note.screened.item.id)
             self._renew(note, facts)

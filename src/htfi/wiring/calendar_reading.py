@@ -14,6 +14,7 @@ from pathlib import Path
 from htfi import sample
 from htfi.adapters.calendars.files import FORMATS, MAX_BYTES, format_of, read_table
 from htfi.adapters.stores.snapshot import read_whole
+from htfi.adapters.text_encodings import UTF8, decoded, encoding_of
 from htfi.calendar.check import CalendarCheck, RuleHits, check_calendar, check_rules
 from htfi.calendar.columns import CalendarSource
 from htfi.calendar.document import (
@@ -73,6 +74,8 @@ def read_calendar(named: str, source: CalendarSource | None = None) -> OpenedCal
         announced = parse_calendar(data, str(path)).releases
         return _opened(parse_document(data, path), announced, data, named)
     if source is None and _states_announcements(data, path):
+        if encoding_of(data) != UTF8:
+            data = decoded(data, f"calendar {path}").encode()
         return _opened(CalendarDocument(), parse_calendar(data, str(path)).releases, data, named)
     return _opened(CalendarDocument((source or CalendarSource(str(path)),)), (), b"", named)
 
@@ -153,7 +156,7 @@ def _states_announcements(data: bytes, path: Path) -> bool:
     """Whether a file is a CSV of announcements, as docs/calendar.md has them, and not one of events."""
     if path.suffix.lower() != ".csv":
         return False
-    first = data[:4096].decode("utf-8-sig", errors="replace").partition("\n")[0]
+    first = data[:4096].decode(encoding_of(data), errors="replace").partition("\n")[0]
     return {name.strip() for row in csv.reader(io.StringIO(first)) for name in row} >= _ANNOUNCEMENT_COLUMNS
 
 

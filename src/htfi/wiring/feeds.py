@@ -75,7 +75,7 @@ def describe(specs: Sequence[SourceSpec]) -> list[SourceInfo]:
         settings |= {key: value for key in _WEB_KEYS if (value := getattr(spec, key))}
         if spec.page:
             settings["page"] = dict(sorted(spec.page.items()))
-        for key in ("residency", "multiline"):
+        for key in ("residency", "multiline", "dates"):
             if not getattr(spec, key):
                 del settings[key]  # a run from before there was such a key continues
         origin = Path(spec.path).name if spec.path else spec.url or STDIN

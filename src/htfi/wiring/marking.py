@@ -22,7 +22,7 @@ from htfi.domain.generation_trace import GenerationTrace
 from htfi.narrative.answer import view_grammar
 from htfi.narrative.merging import unmerged
 from htfi.pipeline.audit.replay import noise_seeds
-from htfi.pipeline.record.entry import try_decode_entry
+from htfi.pipeline.record.unread import UnreadEntries
 from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.models.loading import LoadableModel, open_model
 from htfi.wiring.settings import load_settings
@@ -117,13 +117,14 @@ class RunSeeds:
     """The seeds that the noise of a run's readings had, each with the decisions that recorded them.
 
     `num_certain` readings were written at temperature 0, where noise has no part; of `num_other_keys` the noise follows
-    from a marking key that is not at hand. `max_tokens` is the longest answer's length.
+    from a marking key that is not at hand. `max_tokens` is the longest answer's length, `unread` what was passed over.
     """
 
     decisions_of: dict[int, list[Decision]] = field(default_factory=dict[int, list[Decision]])
     num_certain: int = 0
     num_other_keys: int = 0
     max_tokens: int = 0
+    unread: UnreadEntries = field(default_factory=UnreadEntries)
 
     def decisions(self) -> list[Decision]:
         """Those with a reading that noise had a part in, each once."""
@@ -145,10 +146,9 @@ def run_seeds(folder: Path, key: MarkKey | None = None) -> RunSeeds:
 
 def _seeds_of(entries: Iterable[bytes], key: MarkKey | None) -> RunSeeds:
     found = RunSeeds()
-    for entry in entries:
-        decision = try_decode_entry(entry)
-        trace = None if decision is None else trace_of(decision)
-        if decision is None or trace is None:
+    for _, decision in found.unread.decisions(entries):
+        trace = trace_of(decision)
+        if trace is None:
             continue
         if trace.temperature == 0.0:
             found.num_certain += 1
@@ -189,7 +189,8 @@ def require_seeds(found: RunSeeds, folder: Path) -> None:
             f"{folder}: its {found.num_certain} readings were written at temperature 0, where noise chooses nothing: "
             "a text of theirs holds no mark; `htfi ledger replay` writes a reading again"
         )
-    raise InvalidInput(f"{folder}: no reading by a local model is recorded: there is no noise to look for")
+    none = f"{folder}: no reading by a local model is recorded: there is no noise to look for"
+    raise InvalidInput("; ".join((none, *found.unread.sentences())))
 
 
 def recorded_choice(folder: Path, decision: Decision, model: Path | None) -> WordsChoice:

@@ -12,8 +12,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from htfi.adapters.keys.mark_key import MARK_KEY_FILE
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.admissions import ADMITTED_FILE, REQUESTED_FILE, read_admissions
@@ -34,7 +32,7 @@ from htfi.adapters.stores.snapshot import read_whole
 from htfi.adapters.stores.sqlite_log import PUBLISHED
 from htfi.domain.content_marking import MARKING_FILE, TEXT_FIELDS, marking_file, marking_meta
 from htfi.domain.counts import counted
-from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput, UnreadableEntry
 from htfi.domain.files import (
     altered_lines,
     check_plain,
@@ -47,7 +45,7 @@ from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.governance.regulation.record import MarkedFile
 from htfi.pipeline.ports import Position
 from htfi.pipeline.record.decoded_once import Decode, decode_each
-from htfi.pipeline.record.entry import decode_entry
+from htfi.pipeline.record.unread import newest_decision
 from htfi.wiring.control import GOVERNANCE_FOLDER, check_governance
 from htfi.wiring.deletions import check_deletions
 from htfi.wiring.ledger import DATABASE, SIGNING_KEY, is_running, open_ledger_readonly
@@ -61,6 +59,7 @@ PEERS = "peers.jsonl"
 NODES_FILE = "nodes.json"  # of an edge's run
 STATEMENTS = "statements.jsonl"
 EVENTS = "scheduled_events.json"  # what was learnt of a calendar
+NOTICES = "input_notices.json"  # faults of prices and of the calendar
 REPORT = "report.html"
 DELETION_PENDING = "deletion.pending"  # while parts of deleted entries may lie in derived files
 _HEAD_BYTES = 4_096
@@ -70,7 +69,7 @@ _FILES = frozenset(
     {
         DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock", SIGNING_KEY, PUBLISHED, SETTINGS_FILE,
         STATE, JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, REQUESTED_FILE, ADMITTED_FILE, POSTED_FILE, PEERS,
-        NODES_FILE, STATEMENTS, EVENTS, MARKING_FILE, MARK_KEY_FILE, DELETION_PENDING,
+        NODES_FILE, STATEMENTS, EVENTS, NOTICES, MARKING_FILE, MARK_KEY_FILE, DELETION_PENDING,
     }
 )  # fmt: skip
 _FOLDERS = (INBOX, CACHE_FOLDER, GOVERNANCE_FOLDER, CONTROL_FOLDER)
@@ -300,6 +299,9 @@ def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
                 found = check_journal(folder, entries, num_bytes)
             else:
                 found = decision_table.check_parquet(folder, entries)
+        except UnreadableEntry as error:
+            wrong.append(f"{folder / name}: cannot be compared: {error}")
+            continue
         except IntegrityError as error:
             wrong.append(f"{error}: {RERUN_HINT}")
             continue
@@ -321,7 +323,7 @@ def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
         (SETTINGS_FILE, _settings_problem(folder, log, entries.size)),
     ):
         if problem:
-            wrong.append(f"{folder / name}: {problem}; {RERUN_HINT}")
+            wrong.append(f"{folder / name}: {problem}")
     if not going_on:
         wrong += _changed_files(folder)
     from htfi.wiring.order_record import check_orders  # late: a run looks at no orders of others
@@ -378,9 +380,10 @@ def _checkpoint_problem(folder: Path, log: LogReader) -> str:
     except InvalidInput:
         known = None
     if known is None or text + "\n" != known.text:
-        return "is not a checkpoint of this ledger"
+        return f"is not a checkpoint of this ledger; {RERUN_HINT}"
     # A witness may have added lines to the file alone.
-    return "" if str(known.signatures[0]) in signatures.split("\n") else "lacks the ledger's signature"
+    is_signed = str(known.signatures[0]) in signatures.split("\n")
+    return "" if is_signed else f"lacks the ledger's signature; {RERUN_HINT}"
 
 
 def _settings_problem(folder: Path, log: LogReader, size: int) -> str:
@@ -389,7 +392,9 @@ def _settings_problem(folder: Path, log: LogReader, size: int) -> str:
     if data is None or not size:
         return ""
     try:
-        digest = decode_entry(log.entry(size - 1)).settings_digest
-    except msgspec.DecodeError:
+        newest = newest_decision(log, size)
+    except UnreadableEntry as error:
+        return f"cannot be compared: {error}"
+    if newest is None or sha256(data).hexdigest() == newest.settings_digest:
         return ""
-    return "" if sha256(data).hexdigest() == digest else "is not the settings of the recorded decisions"
+    return f"is not the settings of the recorded decisions; {RERUN_HINT}"

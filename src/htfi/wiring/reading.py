@@ -18,7 +18,7 @@ from htfi.governance.reading import (
     readings_in,
     record_resource,
 )
-from htfi.pipeline.record.entry import try_decode_entry
+from htfi.pipeline.record.unread import newest_decision
 from htfi.wiring.authorisation import open_access, record_owner
 from htfi.wiring.governance_log import open_governance_log, read_governance_log
 from htfi.wiring.ledger import open_ledger_readonly
@@ -114,7 +114,7 @@ def record_of_run(run: Path) -> tuple[str, RecordConfig]:
     log = open_ledger_readonly(run)
     try:
         record = str(log.key)
-        newest = try_decode_entry(log.entry(log.size - 1)) if log.size else None
+        newest = newest_decision(log, log.size)
     finally:
         log.close()
     data = read_whole(run / SETTINGS_FILE)

@@ -10,7 +10,6 @@ from htfi.adapters.stores.order_log import ORDERS
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import QuarantinedRow
 from htfi.governance.ledger.log import LogReader
-from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.governance.regulation.catalogue import CHECKS
 from htfi.governance.regulation.findings import RuleRegime
 from htfi.governance.regulation.monitor import (
@@ -23,6 +22,7 @@ from htfi.governance.regulation.monitor import (
 )
 from htfi.governance.regulation.record import GovernanceRecord, RecordedDecision, governance_record
 from htfi.pipeline.record.entry import try_decode_entry
+from htfi.pipeline.record.unread import UnreadEntries
 from htfi.wiring.control import governance_leaves
 from htfi.wiring.governance_log import read_governance_log
 from htfi.wiring.ledger import open_ledger_readonly
@@ -45,14 +45,6 @@ class SetAsideRows:
             self.rows.append(row)
 
 
-@dataclass(slots=True)
-class UnreadEntries:
-    """Entries of ledgers that hold no decision: of another version, or deleted when their retention ended."""
-
-    num_undecodable: int = 0
-    num_deleted: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class RegulationResult:
     """What `check_regulation` found, and what it read."""
@@ -60,8 +52,7 @@ class RegulationResult:
     results: list[CheckResult]
     counts: RecordCounts
     set_aside: SetAsideRows
-    num_undecodable: int
-    num_deleted: int
+    unread: UnreadEntries  # of all ledgers
     sources: tuple[str, ...]
 
 
@@ -109,17 +100,15 @@ def check_regulation(
         for log in logs:
             log.close()
     sources = tuple(str(path) for path in (*runs, *order_files))
-    return RegulationResult(results, counts, set_aside, unread.num_undecodable, unread.num_deleted, sources)
+    return RegulationResult(results, counts, set_aside, unread, sources)
 
 
 def _decisions(log: LogReader, unread: UnreadEntries) -> Iterator[RecordItem]:
     """Decisions with the leaf hashes that were signed."""
     for index, (entry, leaf) in enumerate(log.signed_entries()):
         decision = try_decode_entry(entry)
-        if is_tombstone(entry):
-            unread.num_deleted += 1
-        elif decision is None:
-            unread.num_undecodable += 1
+        if decision is None:
+            unread.add(index, entry)
         else:
             yield RecordedDecision(index, leaf.hex(), decision)
 

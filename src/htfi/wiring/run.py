@@ -96,6 +96,7 @@ class OpenRun:
     cache: RunCache | None = None
     orders: "OpenOrders | None" = None
     events: Sequence[ScheduledEvent] = ()  # of the calendar
+    calendar_notices: Sequence[str] = ()  # what is wrong with it
     decoded: DecodedOnce | None = None  # the decisions of which lines were made, of a run that ends
 
     def rejected_sources(self) -> list[str]:
@@ -163,6 +164,7 @@ def open_run(
     files: Sequence[str],
     mapping: Path | None = None,
     *,
+    zone: str = "",
     mirror: BinaryIO | None = None,
     pace: float | None = None,
     watch: Watcher = lambda _: None,
@@ -181,10 +183,11 @@ def open_run(
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
-    With an `edge` the news is read by its readers, whose targets are elsewhere. `releases` is the released.jsonl of a
-    run that this one repeats. `outputs` are the derived files wanted (`choose_outputs`). With `pushed` there are no
-    files: who pushes events steps the loop. Decisions are served at the address `listen` (`LineServer`). Unless it is
-    `with_models`, news is cited and no language model reads it. A supervisor that leaves the file of the `switch`
+    `zone` is that of times without one, where the mapping states none. With an `edge` the news is read by its readers,
+    whose targets are elsewhere. `releases` is the released.jsonl of a run that this one repeats. `outputs` are the
+    derived files wanted (`choose_outputs`). With `pushed` there are no files: who pushes events steps the loop.
+    Decisions are served at the address `listen` (`LineServer`). Unless it is `with_models`, news is cited and no
+    language model reads it. A supervisor that leaves the file of the `switch`
     untouched for too long stops everything. It goes by the policy bundle of the `governance_folder`. `promoted` are
     the digests of what was promoted there and shaped the settings, which every decision names. Where the folder holds
     a marking key, mark.key, the noise of readings follows from it. `with_orders` acts on released decisions by orders
@@ -193,7 +196,7 @@ def open_run(
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
-    specs = resolve(files, mapping) if pushed is None else []
+    specs = resolve(files, mapping, zone=zone) if pushed is None else []
     infos = describe(specs)
     sources = [{"name": info.name, "settings": info.settings} for info in infos]
     if pushed is not None:
@@ -230,7 +233,10 @@ def open_run(
         read_by = {rung.value: reader.version for rung, reader in readers.items()}
         stated = settings_to_record(settings, read_whole(folder / SETTINGS_FILE))
         digest = digest_of(stated)
-        calendar = open_calendar(settings.narrative.calendar, warn)
+        calendar_notices: list[str] = []
+        calendar = open_calendar(settings.narrative.calendar, calendar_notices.append)
+        for line in calendar_notices:
+            warn(line)
         identity = {
             "settings": digest,
             "sources": sources,
@@ -346,6 +352,7 @@ def open_run(
             cache,
             orders,
             calendar.events,
+            calendar_notices,
             decoded,
         )
 

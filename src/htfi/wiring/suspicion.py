@@ -12,6 +12,7 @@ from htfi.governance.authorisation import AccessAction, AccessResource, Resource
 from htfi.narrative.text import clean
 from htfi.pipeline.operator_actions import MAX_REASON_CHARS, ResetOrder
 from htfi.pipeline.record.entry import try_decode_entry
+from htfi.pipeline.record.unread import UnreadEntries
 from htfi.wiring.authorisation import Requester, authorise
 from htfi.wiring.ledger import is_running, open_ledger_readonly
 from htfi.wiring.quarantine import require_run_folder
@@ -44,6 +45,7 @@ class SuspicionStatus(NamedTuple):
     current: list[SuspectedSymbol]
     past: list[SuspectedSymbol]
     requests: list[ResetRequest]
+    unread: UnreadEntries  # of the ledger
 
 
 def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
@@ -51,12 +53,15 @@ def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
     require_run_folder(folder)
     newest: dict[str, SuspectedSymbol] = {}
     is_current: dict[str, bool] = {}
+    unread = UnreadEntries()
     log = open_ledger_readonly(folder)
     try:
         size = log.size
         for done, entry in enumerate(log.entries(0, size), 1):
             decision = try_decode_entry(entry)
-            if decision is not None and not decision.amends:
+            if decision is None:
+                unread.add(done - 1, entry)
+            elif not decision.amends:
                 why = decision.news_context.suspicion if decision.news_context is not None else ""
                 is_current[decision.symbol] = bool(why)
                 if why:
@@ -81,6 +86,7 @@ def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
             ResetRequest(requests_by_number[number], times_ns.get(number))
             for number in sorted(requests_by_number, reverse=True)
         ],
+        unread=unread,
     )
 
 

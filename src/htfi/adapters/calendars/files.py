@@ -1,6 +1,5 @@
 """The rows of a calendar's file, each with its place; Parquet, CSV, JSON, JSON lines or iCalendar."""
 
-import codecs
 import csv
 import io
 import json
@@ -11,6 +10,7 @@ from typing import Any, cast
 from arro3.core import DataType
 
 from htfi.adapters.calendars.rows import CalendarTable
+from htfi.adapters.text_encodings import decoded
 from htfi.arrow.columns import is_dictionary, one_chunk, plain
 from htfi.arrow.failures import DamagedFile
 from htfi.arrow.table_files import read_parquet_table
@@ -42,20 +42,9 @@ def read_table(path: Path, data: bytes, stated_format: str = "") -> CalendarTabl
 
             return icalendar_rows(data, str(path))
         case "csv":
-            return _csv_rows(_decoded(data, path), path)
+            return _csv_rows(decoded(data, f"calendar {path}"), path)
         case other:
-            return _json_rows(_decoded(data, path), path, is_lines=other == "jsonl")
-
-
-def _decoded(data: bytes, path: Path) -> str:
-    is_wide = data.startswith(
-        (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    )  # as spreadsheets and terminals save
-    encoding, shown = ("utf-16", "UTF-16") if is_wide else ("utf-8-sig", "UTF-8")
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"calendar {path}: not {shown} at byte {error.start}: save it as UTF-8") from error
+            return _json_rows(decoded(data, f"calendar {path}"), path, is_lines=other == "jsonl")
 
 
 def _parquet_rows(path: Path) -> CalendarTable:

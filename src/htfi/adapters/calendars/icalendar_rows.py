@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from htfi.adapters.calendars.rows import CalendarTable
+from htfi.adapters.text_encodings import decoded
 from htfi.domain.errors import InvalidInput, require_extra
 
 NAMES = (
@@ -29,7 +30,7 @@ def icalendar_rows(data: bytes, path: str) -> CalendarTable:
     where = ""
     rows: list[tuple[str, Mapping[str, Any]]] = []
     try:
-        components: list[Any] = list(reader.from_ical(data.decode("utf-8-sig")).walk("VEVENT"))
+        components: list[Any] = list(reader.from_ical(decoded(data, f"calendar {path}")).walk("VEVENT"))
         overridden = {
             (str(one.get("UID", "")), _instant(one["RECURRENCE-ID"].dt))
             for one in components

@@ -12,10 +12,10 @@ import msgspec
 
 from htfi.domain.events import Event, QuarantinedRow
 from htfi.pipeline.intake.cells import Row
-from htfi.pipeline.intake.decimal_commas import with_decimal_points
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason, RowRefused, TruncatedRow
 from htfi.pipeline.intake.reorder import row_identity
 from htfi.pipeline.intake.rows import RowParser
+from htfi.pipeline.intake.written_numbers import PLAIN, NumberStyle
 
 MAX_ROW_BYTES = 1_000_000
 CHUNK_BYTES = 1 << 18
@@ -197,14 +197,12 @@ class WebJsonRows(JsonRows):
 
 
 class CsvRows:
-    """One record of cells a line, under the names of a header; numbers in `comma_columns` have decimal commas."""
+    """One record of cells a line, under the names of a header; `numbers` says how its numbers are written."""
 
-    def __init__(
-        self, header: Sequence[str], delimiter: str, comma_columns: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, header: Sequence[str], delimiter: str, numbers: NumberStyle = PLAIN) -> None:
         self._header = tuple(header)
         self._delimiter = delimiter
-        self._comma_columns = comma_columns
+        self._numbers = numbers
 
     def cells(self, content: bytes) -> Row | None:
         """A record's cells by column; None for a blank line. Raises: RowRefused."""
@@ -216,7 +214,7 @@ class CsvRows:
                 QuarantineReason.MALFORMED, f"{len(values)} cells under a header of {len(self._header)}"
             )
         row = dict(zip(self._header, values, strict=True))
-        return with_decimal_points(row, self._comma_columns) if self._comma_columns else row
+        return self._numbers.plain(row) if self._numbers.columns else row
 
 
 def split_record(content: bytes, delimiter: str) -> list[str] | None:

@@ -37,7 +37,7 @@ from htfi.arrow.parquet_file import Batch, ParquetFile, Schema
 from htfi.arrow.streams import write_parquet as write_batches
 from htfi.domain.content_marking import FIELD, marking_metadata
 from htfi.domain.decision import PolicyOutcome, Receipt
-from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, UnreadableEntry
 from htfi.domain.files import atomic_writer
 from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.pipeline.record.decoded_once import Decode
@@ -66,7 +66,7 @@ QuantileKey = tuple[int, float]  # horizon, level
 def write_parquet(folder: Path, entries: LedgerEntries) -> Path:
     """Make decisions.parquet from the ledger in constant memory; the old one stays until it is whole.
 
-    Raises: DependencyUnavailable where the folder cannot be written, IntegrityError where an entry is not a decision.
+    Raises: DependencyUnavailable where the folder cannot be written, UnreadableEntry.
     """
     target = folder / TABLE
     try:
@@ -81,25 +81,20 @@ def write_parquet(folder: Path, entries: LedgerEntries) -> Path:
             f"{target}: cannot be written: {error.strerror or error}; every decision is recorded, "
             "free some disk space and run the same command again"
         ) from error
-    except msgspec.DecodeError as error:
-        raise IntegrityError(f"{target}: an entry is not a decision: {error}") from error
     return target
 
 
 def read_decisions(entries: LedgerEntries) -> Any:
-    """The same table in memory, an arro3.core.Table. Raises: IntegrityError where an entry is not a decision."""
-    try:
-        columns = _columns(entries)
-        schema = _schema(columns)
-        return arrow.Table.from_batches(list(_batches(entries, columns, schema)), schema=schema)
-    except msgspec.DecodeError as error:
-        raise IntegrityError(f"an entry is not a decision: {error}") from error
+    """The same table in memory, an arro3.core.Table. Raises: UnreadableEntry."""
+    columns = _columns(entries)
+    schema = _schema(columns)
+    return arrow.Table.from_batches(list(_batches(entries, columns, schema)), schema=schema)
 
 
 def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None:
     """How the table differs from the ledger; None where there is none.
 
-    Raises: DependencyUnavailable, IntegrityError where it is not a table of decisions.
+    Raises: DependencyUnavailable, UnreadableEntry, IntegrityError where it is not a table of decisions.
     """
     path = folder / TABLE
     try:
@@ -126,7 +121,7 @@ def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None
             )
     except OSError as error:
         raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (DamagedFile, msgspec.DecodeError) as error:
+    except DamagedFile as error:
         raise IntegrityError(f"{path}: is not a table of decisions: {error}") from error
 
 
@@ -176,10 +171,13 @@ def _columns(entries: LedgerEntries) -> _Columns:
     """Every horizon and level that any decision has, in order, and whether any was made because of news."""
     axes: set[tuple[tuple[int, ...], tuple[float, ...]]] = set()
     has_triggers = False
-    for _, entry in entries.entries():
+    for receipt, entry in entries.entries():
         if is_tombstone(entry):
             continue
-        found = entry_axes(entry)
+        try:
+            found = entry_axes(entry)
+        except msgspec.DecodeError as error:
+            raise UnreadableEntry(receipt.index, error) from error
         axes.add((found.horizons, found.levels))
         has_triggers |= found.is_triggered
     cells = {(horizon, level) for horizons, levels in axes for horizon in horizons for level in levels}
@@ -223,7 +221,10 @@ def _batch(group: list[tuple[Receipt, bytes]], columns: _Columns, schema: Schema
         if is_tombstone(entry):
             facts.append(_deleted_row(receipt, len(schema) - len(cells)))
             continue
-        decision = decode(receipt, entry)
+        try:
+            decision = decode(receipt, entry)
+        except msgspec.DecodeError as error:
+            raise UnreadableEntry(receipt.index, error) from error
         is_withheld = decision.verdict.outcome is PolicyOutcome.WITHHOLD
         if not is_withheld:
             forecast = decision.forecast

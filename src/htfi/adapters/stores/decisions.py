@@ -20,7 +20,7 @@ import msgspec
 
 from htfi.adapters.stores.released_lines import FollowingReader, ReleasedLines
 from htfi.domain.decision import Decision, DecisionTrigger, PolicyOutcome, PolicyVerdict, Receipt, Regime
-from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, UnreadableEntry
 from htfi.domain.files import open_private
 from htfi.governance.ledger.tombstones import parse_tombstone
 from htfi.pipeline.ports import MakeDecision
@@ -217,11 +217,11 @@ def line_subject(line: ReleasedLine | WithheldLine) -> Decision | WithheldLine:
 
 
 def line_of(receipt: Receipt, entry: bytes, decode: Decode = decode_each) -> ReleasedLine | WithheldLine:
-    """What the line of an entry says. Raises: IntegrityError where it is no decision."""
+    """What the line of an entry says. Raises: UnreadableEntry."""
     try:
         decision = decode(receipt, entry)
     except msgspec.DecodeError as error:
-        raise IntegrityError(f"entry {receipt.index}: is not a decision of this version ({error})") from error
+        raise UnreadableEntry(receipt.index, error) from error
     if decision.verdict.outcome is not PolicyOutcome.WITHHOLD:
         return ReleasedLine(receipt.index, receipt.leaf_hash, decision)
     return WithheldLine(
@@ -233,7 +233,7 @@ def line_of(receipt: Receipt, entry: bytes, decode: Decode = decode_each) -> Rel
 def journal_line(receipt: Receipt, entry: bytes, decision: Decision | None = None) -> bytes:
     """The line of an entry, its end included; `decision` is what the entry holds, where that is at hand.
 
-    Raises: IntegrityError where it is no decision.
+    Raises: UnreadableEntry.
     """
     head = b'{"index":%d,"leaf_hash":"%s",' % (receipt.index, receipt.leaf_hash.encode())
     if (gone := parse_tombstone(entry)) is not None:
@@ -241,7 +241,7 @@ def journal_line(receipt: Receipt, entry: bytes, decision: Decision | None = Non
     try:
         told = entry_json(entry, decision)
     except msgspec.DecodeError as error:
-        raise IntegrityError(f"entry {receipt.index}: {error}") from error
+        raise UnreadableEntry(receipt.index, error) from error
     verdict = told.rfind(_VERDICT) + len(_VERDICT)
     if not told.startswith(PolicyOutcome.WITHHOLD.encode(), verdict):
         return b'%s"decision":%s}\n' % (head, told)

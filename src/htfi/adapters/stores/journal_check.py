@@ -216,8 +216,12 @@ class LedgerEntries:
 def check_journal(
     folder: Path, entries: LedgerEntries, num_bytes: int | None = None
 ) -> RowDifferences | None:
-    """What differs in the journal's first bytes; None where there is no journal. Raises: DependencyUnavailable."""
+    """What differs in the journal's first bytes; None where there is no journal. Raises: DependencyUnavailable,
+    UnreadableEntry.
+    """
     path = folder / JOURNAL
+    if not path.exists():
+        return None
 
     def is_recorded(line: bytes) -> bool:
         told = line.partition(b'"decision":')[2][:-2]

@@ -19,6 +19,7 @@ from htfi.apps.options import (
     settings_option,
     switch_option,
     telemetry_options,
+    zone_option,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ If a cloud is late, the edge's draft model answers. That decision is provisional
 @click.option("--desk", "former_group", hidden=True)  # its name in 0.1.0
 @click.option("--probes", help="HOST:PORT for /live and /ready.")
 @mapping_option
+@zone_option
 @out_option("htfi-run")
 @settings_option
 @bar_option
@@ -71,6 +73,7 @@ def command(
     former_group: str | None,
     probes: str | None,
     mapping: Path | None,
+    zone: str,
     out: Path,
     settings_file: Path | None,
     bar: str | None,
@@ -115,6 +118,7 @@ def command(
             files,
             mapping,
             out,
+            zone=zone,
             mirror=edge.leader_only(FileIO(1, "wb", closefd=False)) if to_stdout else None,
             pace=pace,
             listen=listen,

@@ -7,6 +7,7 @@ import click
 from htfi.apps.display.drawing import printable
 from htfi.domain.counts import counted
 from htfi.forecasting.forecaster import Forecaster
+from htfi.wiring.notice_file import InputNotices
 
 MAX_PRINTED = 8  # more are counted
 
@@ -20,6 +21,13 @@ def print_price_notices(forecaster: Forecaster) -> None:
         click.echo(f"htfi: and {len(faults) - MAX_PRINTED:,} more faults of prices", err=True)
     for line in without_forecast(forecaster):
         click.echo(f"htfi: {line}", err=True)
+
+
+def input_notices(forecaster: Forecaster, calendar: Sequence[str]) -> InputNotices:
+    """All that a run noticed about its prices, with what was noticed about its calendar."""
+    return InputNotices(
+        prices=forecaster.price_faults, series=without_forecast(forecaster), calendar=list(calendar)
+    )
 
 
 def without_forecast(forecaster: Forecaster) -> list[str]:

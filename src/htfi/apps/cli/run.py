@@ -31,6 +31,7 @@ from htfi.apps.options import (
     settings_option,
     switch_option,
     telemetry_options,
+    zone_option,
 )
 from htfi.decoding.config import RULES
 from htfi.domain.counts import counted
@@ -65,6 +66,7 @@ To resume a run that was stopped or killed, run the same command again.
 @click.command("run", epilog=EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE|-]...")
 @mapping_option
+@zone_option
 @out_option("htfi-run")
 @settings_option
 @bar_option
@@ -93,6 +95,7 @@ To resume a run that was stopped or killed, run the same command again.
 def command(
     files: tuple[str, ...],
     mapping: Path | None,
+    zone: str,
     out: Path,
     settings_file: Path | None,
     bar: str | None,
@@ -125,6 +128,7 @@ def command(
             files,
             mapping,
             out,
+            zone=zone,
             mirror=FileIO(1, "wb", closefd=False) if to_stdout else None,
             pace=pace,
             listen=listen,
@@ -192,6 +196,7 @@ def execute_run(
     mapping: Path | None,
     folder: Path,
     *,
+    zone: str,
     mirror: BinaryIO | None,
     pace: float | None,
     plain: bool,
@@ -234,6 +239,7 @@ def execute_run(
         folder,
         files,
         mapping,
+        zone=zone,
         mirror=mirror,
         pace=pace,
         watch=model.record,
@@ -336,12 +342,15 @@ def write_outputs(run: "OpenRun", folder: Path, *, with_report: bool) -> list[Pa
 
     Where every decision is withheld there is nothing to draw, and no page.
     """
+    from htfi.apps.cli.price_notices import input_notices
     from htfi.apps.cli.report.command import write_report
     from htfi.pipeline.record.decoded_once import DecodedOnce, decode_each
     from htfi.wiring.derived_files import write_derived_files
     from htfi.wiring.event_file import event_times, write_event_facts
+    from htfi.wiring.notice_file import write_notices
 
     recorder, forecaster = run.loop.recorder, run.loop.components.forecaster
+    write_notices(folder, input_notices(forecaster, run.calendar_notices), resumed=run.num_resumed > 0)
     write_event_facts(folder, forecaster.event_facts(), event_times(run.events, forecaster.series))
     if not with_report or recorder.num_decided <= recorder.num_withheld:
         return write_derived_files(run, folder, run.decoded or decode_each)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from htfi.apps.cli.ledger.entries import progress
+from htfi.apps.cli.ledger.entries import progress, report_unread
 from htfi.apps.options import requester_options, why_option
 from htfi.domain.time import format_ns
 from htfi.wiring.authorisation import Requester
@@ -42,6 +42,7 @@ def status(folder: Path, as_json: bool) -> None:
     """
     with progress(f"reading {folder}", 0) as advance:
         found = read_status(folder, advance)
+    report_unread(found.unread)
     if as_json:
         click.echo(_as_json(found))
         return

@@ -18,6 +18,7 @@ from htfi.apps.options import (
     settings_option,
     switch_option,
     telemetry_options,
+    zone_option,
 )
 from htfi.execution.config import AlgorithmName, Strategy
 
@@ -48,6 +49,7 @@ SAMPLE_SYMBOLS = ["SPX", "IBM"]  # of the embedded sample; nobody can hold the V
 @click.command("trade", epilog=EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE|-]...")
 @mapping_option
+@zone_option
 @out_option("htfi-trade")
 @settings_option
 @bar_option
@@ -85,6 +87,7 @@ SAMPLE_SYMBOLS = ["SPX", "IBM"]  # of the embedded sample; nobody can hold the V
 def command(
     files: tuple[str, ...],
     mapping: Path | None,
+    zone: str,
     out: Path,
     settings_file: Path | None,
     bar: str | None,
@@ -134,6 +137,7 @@ def command(
             files,
             mapping,
             out,
+            zone=zone,
             mirror=None,
             pace=pace,
             switch=switch,

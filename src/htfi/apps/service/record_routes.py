@@ -45,6 +45,7 @@ def json_response(body: Any, headers: dict[str, str] | None = None) -> Response:
 async def list_series(request: Request) -> Response:
     """Each series that has been decided on, with its newest released decision."""
     record = record_of(request)
+    record.check_read()
     found = [
         SeriesBody(
             series=name,
@@ -65,6 +66,7 @@ async def list_forecasts(
 ) -> Response:
     """In order of the series' names; `next` is the name to ask for those after."""
     record = record_of(request)
+    record.check_read()
     names = sorted(name for name, known in record.series.items() if known.newest is not None and name > after)
     page = [forecast_of(record.released(name)[1]) for name in names[:limit]]
     return json_response(ForecastPage(page, names[limit - 1] if len(names) > limit else None))
@@ -177,6 +179,7 @@ async def _released(record: LiveRecord, index: int) -> Decision:
 
 async def _line(record: LiveRecord, index: int) -> RecordedLine:
     if not 0 <= index < record.size:
+        record.check_read()
         raise NotFound(
             f"there is no decision {index}: the ledger holds {record.size:,} entries, counted from 0"
         )
@@ -187,5 +190,7 @@ async def _found(
     record: LiveRecord, series: str, before: int | None, limit: int, *, is_released: bool
 ) -> tuple[Sequence[RecordedLine], int | None]:
     """Decisions before an index, newest first, and where older ones begin; None where there are none."""
+    if before is None or before > record.size:
+        record.check_read()
     stop = record.size if before is None else min(before, record.size)
     return await record.ask(lambda reader: find_before(reader, series, stop, limit, is_released=is_released))

@@ -1,5 +1,6 @@
 """The run that a caller asks about: its record as it is read, and the process that works things out on it."""
 
+import click
 from starlette.requests import HTTPConnection
 
 from htfi.apps.service.bounded_threads import BoundedThreads
@@ -23,7 +24,7 @@ class ServedRun(ReadableRun):
 
     def __init__(self, place: RunPlace, tenant: str = "", turns: AnswerTurns | None = None) -> None:
         folder = place.folder
-        super().__init__(folder, tenant, turns)
+        super().__init__(folder, tenant, turns, _report)
         self.governance = place.governance
         self.files = BoundedThreads("files", _NUM_READERS, _MAX_WAITING)
         self.acts = BoundedThreads("acts", _NUM_ACTING, _MAX_WAITING)
@@ -37,6 +38,10 @@ class ServedRun(ReadableRun):
         self.files.close()
         self.acts.close()
         self.answered.close()
+
+
+def _report(what: str) -> None:
+    click.echo(f"htfi: {what}", err=True)
 
 
 def run_of(connection: HTTPConnection) -> ServedRun:

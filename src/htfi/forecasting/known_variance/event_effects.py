@@ -127,6 +127,11 @@ class EventEffects:
         kinds = self._kind_of[: len(related)]
         return np.abs(self._base[group, kinds, related, 0]) >= _MIN_DAILY_LOG
 
+    def are_pairs(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which series [n] are pairs of currencies."""
+        of_pairs = np.array([assets == FX for assets, _ in self._groups], np.bool_)
+        return of_pairs[self.groups_of(rows)]
+
     def has_gaps(self, symbol: str) -> bool:
         """Whether weekends are known to change the variance of what such a symbol names."""
         return WEEKEND in self._priors.kinds(asset_class(symbol))

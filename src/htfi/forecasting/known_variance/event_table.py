@@ -13,6 +13,11 @@ from htfi.domain.time import NS_PER_DAY, NS_PER_S
 Instants = NDArray[np.int64]
 
 _ALWAYS = np.iinfo(np.int64).max
+# Kinds of several persons, estimates or successors, which do not move prices alike: learnt by a calendar's own words.
+BY_WORDS = frozenset(
+    ("boc_member_speaks", "ch_economic_expectations", "ea_bank_stress_test", "fr_private_payrolls",
+     "nz_pmi_manufacturing", "uk_chancellor_speaks", "us_economic_optimism", "us_productivity", "us_vehicle_sales")
+)  # fmt: skip
 CLOSED, HALF_DAY = "market_closed", "market_half_day"
 _WITHIN_DAY_NS = (
     19 * 3600 * NS_PER_S
@@ -86,8 +91,13 @@ _NONE = np.empty(0, np.intp)
 
 
 def kind_of(event: ScheduledEvent) -> str:
-    """What the effects of events are learnt by: the canonical kind, or the currency and the calendar's own words."""
-    return event.kind or f"{event.currency} {event.name}".strip()
+    """What the effects of events are learnt by: the canonical kind, or the currency and the calendar's own words
+    without their period ('(SEP)')."""
+    if event.kind and event.kind not in BY_WORDS:
+        return event.kind
+    from htfi.calendar.recognition import without_period  # a run without a calendar reads no rules of names
+
+    return f"{event.currency} {without_period(event.name)}".strip()
 
 
 def expected_time_ns(event: ScheduledEvent) -> int:

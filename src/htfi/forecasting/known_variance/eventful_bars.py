@@ -19,7 +19,7 @@ from htfi.forecasting.known_variance.contributions import (
 )
 from htfi.forecasting.known_variance.event_effects import EventEffects
 from htfi.forecasting.known_variance.event_facts import KindFacts, event_facts
-from htfi.forecasting.known_variance.event_table import ScheduledLines
+from htfi.forecasting.known_variance.event_table import HALF_DAY, ScheduledLines
 from htfi.forecasting.known_variance.prepared_bars import NextBars
 from htfi.forecasting.known_variance.priors import Priors
 from htfi.forecasting.known_variance.stated_events import stated_days, stated_events
@@ -33,6 +33,7 @@ Rows = NDArray[np.intp]
 
 _SESSION_NS = 7 * 3600 * NS_PER_S
 _LONGEST_PAUSE_NS = 4 * NS_PER_DAY  # before a session, in which results still move it
+_ALL, _PAIRS, _SHARES = 0, 1, 2  # whose bar an event is in
 _GAPS = ("gap_midweek", "gap_weekend", "gap_long")  # before a daily bar
 
 
@@ -46,6 +47,7 @@ class EventfulBars:
         self._surprises = SurpriseEffects(self.effects, table, events) if table.kinds else None
         self._first_gap = len(table.kinds)
         self._has_companies = bool(self.effects.is_of_company.any())
+        self._is_early_close = np.array([kind == HALF_DAY for kind in table.kinds], np.bool_)
 
     def add(self, row: int, symbol: str, interval: str) -> None:
         """Make a row of a series."""
@@ -94,7 +96,7 @@ class EventfulBars:
         if not is_daily and not self._table.kinds:
             return None
         num_bars, now_ns = len(ends), int(ends[0])
-        places = self._table.within(int(begins[0]), int(ends[-1]), max(now_ns, 0))
+        places = self._table.within(int(begins[0]), int(ends[-1]) + 1, max(now_ns, 0))
         times, sources = self._table.time_ns[places], self._table.kind[places]
         bar = np.searchsorted(ends, times, "right")
         is_own = self.effects.is_of_company[sources]
@@ -110,9 +112,19 @@ class EventfulBars:
                 results = results.joined(self._results_before_session(session, ends))
             sessions = np.cumsum(np.append(False, begins[1:] > ends[:-1]))
             companies = CompanyEvents.of(self.effects, rows, results, sessions, _bars_of_session(ends))
-        bar, sources, places = bar[common], sources[common], places[common]
+        ends_bar = self._is_early_close[sources] & (bar >= 1) & (not is_daily) & self._table.is_exact[places]
+        ends_bar[ends_bar] = times[ends_bar] == ends[bar[ends_bar] - 1]
+        closed = PlacedEvents(sources[ends_bar], bar[ends_bar] - 1, places[ends_bar], inside[ends_bar])
+        bar, sources, places, ends_bar = bar[common], sources[common], places[common], ends_bar[common]
         events = [places, places]
         bars, lags, kinds = [bar, bar + 1], [np.zeros_like(bar), np.ones_like(bar)], [sources, sources]
+        whose = [np.where(ends_bar, _PAIRS, _ALL), np.where(ends_bar, _PAIRS, _ALL)]
+        if len(closed.bars):  # a session ends with its last bar; currencies trade on
+            events += [closed.places, closed.places]
+            bars += [closed.bars, closed.bars + 1]
+            lags += [np.zeros_like(closed.bars), np.ones_like(closed.bars)]
+            kinds += [closed.sources, closed.sources]
+            whose += [np.full_like(closed.bars, _SHARES)] * 2
         if is_daily and begins[0] != NEVER:
             days = (np.diff(ends) + NS_PER_DAY // 2) // NS_PER_DAY
             after = np.flatnonzero(days > 1)
@@ -120,13 +132,17 @@ class EventfulBars:
             bars.append(after + 1)
             lags.append(np.zeros_like(after))
             kinds.append(self._first_gap + np.minimum(days[after] - 2, len(_GAPS) - 1))
-        at, lag, kind, place = (np.concatenate(each) for each in (bars, lags, kinds, events))
+            whose.append(np.full_like(after, _ALL))
+        at, lag, kind, place, of = (np.concatenate(each) for each in (bars, lags, kinds, events, whose))
         order = np.argsort(at, kind="stable")
         order = order[(at[order] >= 1) & (at[order] < num_bars)]
         if not len(order) and companies is None:
             return None
-        at, lag, kind, place = at[order], lag[order], kind[order], place[order]
+        at, lag, kind, place, of = at[order], lag[order], kind[order], place[order], of[order]
         variances = self.effects.variances(rows, kind)[:, np.arange(len(kind)), lag]
+        if len(closed.bars):
+            is_pair = self.effects.are_pairs(rows)[:, None]
+            variances = np.where((of == np.where(is_pair, _SHARES, _PAIRS)), 0.0, variances)
         return Contributions(rows, CommonEvents(place, kind, lag, at, variances), companies)
 
     def _results_before_session(self, session: Instants, ends: Instants) -> PlacedEvents:

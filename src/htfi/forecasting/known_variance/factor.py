@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 Instants = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
-VERSION = "4"
+VERSION = "5"
 KNOWN = "known_variance"
 _NEAR_NS = NS_PER_DAY // 2  # of a daily bar's end: clocks change
 _RANGE_SHARE = 0.75  # of an event's log factor: a release jumps, so the range grows less than the return

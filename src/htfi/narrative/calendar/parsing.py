@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any, cast
 
+from htfi.calendar.clocks import open_zone
 from htfi.calendar.document import RECURRING, SOURCES
-from htfi.calendar.local_times import open_zone, wall_clock_ns
+from htfi.calendar.local_times import wall_clock_ns
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import parse_timestamp
 from htfi.narrative.calendar.announcements import (

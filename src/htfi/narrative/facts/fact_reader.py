@@ -70,20 +70,14 @@ class _Kept(Generic[_Facts]):
     def keep(self, text: str, asked: Asked, facts: _Facts) -> None:
         self._facts[_digest(text, asked)] = facts
 
-    def read(
-        self,
-        texts: Sequence[tuple[str, Asked]],
-        read: Callable[[Sequence[tuple[str, Asked]]], Iterable[_Facts]],
-    ) -> dict[tuple[str, Asked], _Facts]:
-        """The facts of each text by itself, for whom it is asked; `read` reads those that are not kept."""
-        return self.begin(texts, read)()
-
     def begin(
         self,
         texts: Sequence[tuple[str, Asked]],
         read: Callable[[Sequence[tuple[str, Asked]]], Iterable[_Facts]],
     ) -> Callable[[], dict[tuple[str, Asked], _Facts]]:
-        """What `read` gives, once it is called: other cores read meanwhile."""
+        """What gives the facts of each text by itself, for whom it is asked: `read` begins now with those that are not
+        kept, and other cores go on meanwhile.
+        """
         by_key = {one: _digest(*one) for one in texts}
         found = {one: self._facts[key] for one, key in by_key.items() if key in self._facts}
         unread = [one for one in by_key if one not in found]
@@ -119,19 +113,12 @@ class FactReader:
         self._headlines_kept, self._passages_kept = _Kept[NewsFacts](), _Kept[PassageFacts]()
 
     def read(
-        self,
-        texts: Sequence[str],
-        bodies: Sequence[str] = (),
-        max_passages: MaxPassages = _all_passages,
-        asked: Sequence[Asked] = (),
+        self, texts: Sequence[str], bodies: Sequence[str] = (), asked: Sequence[Asked] = ()
     ) -> list[NewsFacts]:
-        """One record per headline, with the body below it where there is one.
-
-        `max_passages` says how many passages of a body the network may read, given the facts of its headline. Headlines
-        are read in one batch, then all passages. `asked` are symbol and name of what is asked about, per headline; ''
-        where nothing is. Raises: DependencyUnavailable.
+        """One record per headline, with all of the body below it that may be read, where there is one. The others as
+        in `begin`. Raises: DependencyUnavailable.
         """
-        return self.begin(texts, bodies, max_passages, asked)()
+        return [one.whole for one in self.begin(texts, bodies, asked=asked)()]
 
     def begin(
         self,
@@ -139,39 +126,17 @@ class FactReader:
         bodies: Sequence[str] = (),
         max_passages: MaxPassages = _all_passages,
         asked: Sequence[Asked] = (),
-    ) -> Callable[[], list[NewsFacts]]:
-        """What `read` gives, once it is called: other cores read passages meanwhile. Raises: DependencyUnavailable, as
-        what it gives does.
+    ) -> Callable[[], list[BodyReading]]:
+        """What gives one reading per headline, once it is called: headlines are read now, in one batch, the passages of
+        the bodies below them are chosen, and other cores read these meanwhile.
+
+        `max_passages` says how many passages of a body the network may read, given the facts of its headline; '' is no
+        body. `asked` are symbol and name of what is asked about, per headline; '' where nothing is. Raises:
+        DependencyUnavailable, as what it gives does.
         """
-        texts = [text[:MAX_TEXT_CHARS] for text in texts]
         bodies = bodies or [""] * len(texts)
         asked = asked or [NOTHING_ASKED] * len(texts)
-        finish = self.begin_bodies(self._read_headlines(texts, asked), bodies, max_passages, asked)
-        return lambda: [one.whole for one in finish()]
-
-    def read_bodies(
-        self,
-        headlines: Sequence[NewsFacts],
-        bodies: Sequence[str],
-        max_passages: MaxPassages,
-        asked: Sequence[Asked] = (),
-    ) -> list[BodyReading]:
-        """What `read` makes of headlines whose facts are known and of the bodies below them, '' for none. Raises:
-        DependencyUnavailable.
-        """
-        return self.begin_bodies(headlines, bodies, max_passages, asked)()
-
-    def begin_bodies(
-        self,
-        headlines: Sequence[NewsFacts],
-        bodies: Sequence[str],
-        max_passages: MaxPassages,
-        asked: Sequence[Asked] = (),
-    ) -> Callable[[], list[BodyReading]]:
-        """What `read_bodies` gives, once it is called: the passages are chosen, and other cores read them meanwhile.
-        Raises: DependencyUnavailable, as what it gives does.
-        """
-        asked = asked or [NOTHING_ASKED] * len(headlines)
+        headlines = self._read_headlines([text[:MAX_TEXT_CHARS] for text in texts], asked)
         chosen: list[tuple[Passage, ...]] = []
         without: list[NewsFacts] = []
         for place, (facts, body) in enumerate(zip(headlines, bodies, strict=True)):
@@ -218,7 +183,7 @@ class FactReader:
         unknown = [
             one for one in zip(texts, asked, strict=True) if one[1] != NOTHING_ASKED or one[0] not in known
         ]
-        found = self._headlines_kept.read(unknown, self._extract_headlines)
+        found = self._headlines_kept.begin(unknown, self._extract_headlines)()
         return [
             found[text, whom] if (text, whom) in found else known[text]
             for text, whom in zip(texts, asked, strict=True)

@@ -21,6 +21,7 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, RuleTrace
 from htfi.domain.generation_trace import GenerationTrace
 from htfi.domain.news_view import NewsView
+from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.narrative.answer import ConfidenceCalibration, ParsedAnswer, parse_answer, view_grammar
 from htfi.narrative.deep_reader import answer_seeds, combine_answers, combine_meanings
 from htfi.narrative.merging import unmerged
@@ -28,7 +29,8 @@ from htfi.narrative.ports import NoiseKey
 from htfi.narrative.view_calibration import ViewCalibration
 from htfi.pipeline.audit.keys import NOISE_KEY
 from htfi.pipeline.audit.token_text import TokenText, first_difference
-from htfi.pipeline.record.entry import has_reading, try_decode_entry
+from htfi.pipeline.record.entry import decode_entry, has_known_version, has_reading
+from htfi.pipeline.record.unread import UnreadEntries
 
 
 class ModelRole(StrEnum):
@@ -79,16 +81,20 @@ class ReplayedReading:
     problems: list[str]
 
 
-def newest_reading(entries: Iterable[bytes]) -> Decision:
-    """The last decision for which a model of ours read. Raises: InvalidInput where there is none."""
+def newest_reading(entries: Iterable[bytes], unread: UnreadEntries) -> Decision:
+    """The last decision for which a model of ours read; entries that cannot be read are counted. Raises: InvalidInput
+    where there is none.
+    """
     newest: bytes | None = None
-    for entry in entries:
-        if has_reading(entry):
+    for place, entry in enumerate(entries):
+        if is_tombstone(entry) or not has_known_version(entry):
+            unread.add(place, entry)
+        elif has_reading(entry):
             newest = entry
-    found = None if newest is None else try_decode_entry(newest)
-    if found is None:
-        raise InvalidInput("no decision here has a reading by a local model: there is nothing to replay")
-    return found
+    if newest is None:
+        none = "no decision here has a reading by a local model: there is nothing to replay"
+        raise InvalidInput("; ".join((none, *unread.sentences())))
+    return decode_entry(newest)
 
 
 def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
@@ -102,10 +108,10 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
     if view.trace is not None:
         return decision
     read = unmerged(view)
+    unread = UnreadEntries()
     if read is not None:
-        for entry in entries:
-            found = try_decode_entry(entry)
-            if found is None or found.series != decision.series or found.as_of_ns != read.as_of_ns:
+        for _, found in unread.decisions(entries):
+            if found.series != decision.series or found.as_of_ns != read.as_of_ns:
                 continue
             kept = unmerged(found.view) if found.view is not None else None
             if kept is None or kept.trace is None:
@@ -114,9 +120,8 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
                 kept = replace(kept, provisional=read.provisional)
             if _without_trace(kept) == _without_trace(read):
                 return found
-    raise InvalidInput(
-        f"{decision.id}: its view ({view.reader or 'no reader'}) is not by a local model: there is nothing to replay"
-    )
+    none = f"{decision.id}: its view ({view.reader or 'no reader'}) is not by a local model: there is nothing to replay"
+    raise InvalidInput("; ".join((none, *unread.sentences())))
 
 
 def noise_seeds(decision: Decision, trace: GenerationTrace, key: NoiseKey | None) -> list[int]:

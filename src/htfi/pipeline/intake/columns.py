@@ -1,11 +1,14 @@
 """Which column is which: a source's kind and fields, by the names that people use. Row parsers call it."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.written_days import DayOrder, day_order_of
 from htfi.pipeline.intake.spec import UNITS, SourceSpec
 
 if TYPE_CHECKING:  # read where a mapping has one
@@ -26,13 +29,20 @@ _TIME = (
         "bar_start",
     ),
     *("time", "date", "day", "release_date"),
+    *("ts_event", "window_start", "trade_date", "trading_date", "tradedate", "observation_date"),
+    *("quote_datetime", "gmt_time", "utc_time", "local_time", "begin", "unix", "epoch", "datum", "t"),
+    *("publishedat", "published_utc", "time_published", "pubdate"),
 )
+_IN_UTC = frozenset({"gmt_time", "utc_time"})
 _ENDS = frozenset({"ts_close", "close_time", "end", "end_time", "bar_end"})
 _AVAILABLE = ("available_at", "available", "received_at", "local_ts", "known_at")
 _SYMBOL = ("symbol", "ticker", "sym", "instrument", "pair", "code")
 _VENUE = ("venue", "exchange", "exch", "market", "mic")
 _SIZE = ("size", "qty", "quantity", "amount", "volume", "vol")
 _PRICE = ("price", "px", "last", "trade_price", "last_price")
+# Names of the last price of a span where open, high and low stand beside it.
+_LAST_OF_SPAN = (*_PRICE, "latest", "settle", "settlement", "settlement_price")
+_SPAN = ("open", "high", "low")
 
 _FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({
     "trade": {
@@ -55,12 +65,18 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({
         "id": ("id", "quote_id", "update_id"),
     },
     "bar": {
-        "symbol": _SYMBOL,
-        "open": ("open", "o"),
-        "high": ("high", "h"),
-        "low": ("low", "l"),
-        "close": ("close", "c", "adj_close", "adjclose", "adjusted_close"),
-        "volume": (*("volume", "vol", "tick_volume"), *_SIZE),
+        "symbol": (*_SYMBOL, "tic", "secid", "act_symbol", "name"),
+        "open": ("open", "o", "open_price", "openprice", "px_open", "openprc", "erster", "eröffnung"),
+        "high": ("high", "h", "high_price", "highprice", "px_high", "hoch"),
+        "low": ("low", "l", "low_price", "lowprice", "px_low", "tief"),
+        "close": (
+            *("close", "c", "adj_close", "adjclose", "adjusted_close"),
+            *("close/last", "close_price", "closeprice", "px_last", "prc", "schlusskurs", "schluss"),
+        ),
+        "volume": (
+            *("volume", "vol", "tick_volume", *_SIZE, "tickvol", "px_volume", "traded_volume"),
+            *("total_traded_quantity", "shares", "v", "stücke", "stuecke", "volumen"),
+        ),
         "interval": (
             *("interval", "timeframe", "time_frame", "tf", "resolution", "res"),
             *("granularity", "period", "bar_size", "barsize", "frequency", "freq"),
@@ -70,7 +86,7 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({
     "news": {
         "symbols": ("symbols", "tickers", *_SYMBOL),
         "headline": ("headline", "title", "text"),
-        "body": ("body", "lead", "summary", "content", "text"),
+        "body": ("body", "lead", "summary", "description", "content", "text"),
         "url": ("url", "link"),
         "id": ("id", "news_id", "tweet_id", "guid"),
         "residency": ("residency", "data_residency"),
@@ -96,12 +112,16 @@ REQUIRED: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "macro": ("ts", "series", "value"),
 })  # fmt: skip
 
+# Long tables as Nixtla's forecasting libraries name their columns.
+_NIXTLA = {"unique_id": "symbol", "ds": "ts", "y": "close"}
+
 # Fields that a mapping may make from several columns: those of rows that are read one by one.
 _MADE = {
     "news": frozenset({"headline", "body", "id", "publisher"}),
     "macro": frozenset({"series", "value", "id"}),
 }
 
+_SEPARATORS = re.compile(r"[ -]")
 BID_SIDES = frozenset({"b", "bid"})
 ASK_SIDES = frozenset({"a", "ask", "offer"})
 _TAKER_SIDES = frozenset({"buy", "sell", "s"})
@@ -117,6 +137,8 @@ class ColumnLayout:
     available_unit: str
     stamps_end: bool  # by its name the time column is the bar's end
     clock: str = ""  # a second column with the time of day, for a date
+    zone: ZoneInfo | None = None  # that the time column's name states
+    day_order: DayOrder = ""  # of days such as 03/04/2021
     made: "Mapping[str, Expression]" = field(
         default_factory=lambda: MappingProxyType({})
     )  # by its text, as a column
@@ -143,21 +165,26 @@ class ColumnLayout:
 
 
 def recognise_layout(
-    names: Sequence[str], spec: SourceSpec, sample: Iterable[Mapping[str, Any]] = ()
+    names: Sequence[str], spec: SourceSpec, sample: Sequence[Mapping[str, Any]] = ()
 ) -> ColumnLayout | None:
     """The layout of rows with these column names, or None where no kind fits.
 
-    `sample` holds a few rows: they distinguish a quote's side (bid, ask) from a trade's (buy, sell).
+    `sample` holds a few rows: they distinguish a quote's side (bid, ask) from a trade's (buy, sell), and show which
+    number of 03/04/2021 is the day.
     """
     made = _made_columns(names, spec)
     mapped = {name: column for name, column in spec.columns.items() if column in names or column in made}
     plain = {_plain(name): name for name in reversed(names) if name not in mapped.values()}
+    if _NIXTLA.keys() <= plain.keys():
+        plain |= {ours: plain[theirs] for theirs, ours in _NIXTLA.items()}
     kind = spec.kind or _kind(plain, mapped, sample)
     if not kind:
         return None
     fields = {name: found for name, synonyms in _FIELDS[kind].items() if (found := _first(plain, synonyms))}
     if kind == "news" and fields.get("body") == fields.get("headline"):
         fields.pop("body", None)
+    if kind == "bar" and "close" not in fields and (last := _first(plain, _LAST_OF_SPAN)):
+        fields["close"] = last
     time, time_unit = _time(plain, _TIME)
     available, available_unit = _time(plain, _AVAILABLE)
     clock = ""
@@ -165,11 +192,32 @@ def recognise_layout(
         time, time_unit = mapped["ts"], ""
     elif _plain(time) in ("time", "date") and {"time", "date"} <= plain.keys():
         time, clock = plain["date"], plain["time"]
+        if not _are_clocks(row.get(clock) for row in sample):
+            clock = ""
     fields |= {name: found for name, found in (("ts", time), ("available_at", available)) if found}
     fields |= mapped
-    stamps_end = _plain(time) in _ENDS
-    units = spec.unit or time_unit, spec.unit or available_unit
-    return ColumnLayout(kind, fields, *units, stamps_end, clock, MappingProxyType(made))
+    return ColumnLayout(
+        kind,
+        fields,
+        spec.unit or time_unit,
+        spec.unit or available_unit,
+        stamps_end=_plain(time) in _ENDS,
+        clock=clock,
+        zone=ZoneInfo("UTC") if _plain(time) in _IN_UTC else None,
+        day_order=spec.dates or day_order_of(str(row.get(time, "")).strip() for row in sample),
+        made=MappingProxyType(made),
+    )
+
+
+def time_column(names: Sequence[str]) -> str:
+    """The column of instants or days by its name; '' without one."""
+    return _time({_plain(name): name for name in reversed(names)}, _TIME)[0]
+
+
+def _are_clocks(cells: Iterable[Any]) -> bool:
+    """Whether a column beside dates holds times of day, as it is taken for without rows; daily files have 000000."""
+    texts = [str(cell).strip() for cell in cells if cell not in (None, "")]
+    return not texts or any(":" in text or text.strip("0") for text in texts)
 
 
 def _made_columns(names: Sequence[str], spec: SourceSpec) -> "dict[str, Expression]":
@@ -194,7 +242,9 @@ def _kind(plain: Mapping[str, str], mapped: Mapping[str, str], sample: Iterable[
     def any_of(kind: str, *fields: str) -> bool:
         return any(field in has or has & set(_FIELDS[kind][field]) for field in fields)
 
-    if any_of("bar", "close"):
+    if any_of("bar", "close") or (
+        all(any_of("bar", name) for name in _SPAN) and _first(plain, _LAST_OF_SPAN)
+    ):
         return "bar"
     if any_of("quote", "bid", "ask"):
         return "quote"
@@ -210,7 +260,8 @@ def _kind(plain: Mapping[str, str], mapped: Mapping[str, str], sample: Iterable[
 
 
 def _plain(name: str) -> str:
-    return name.strip().lower().replace(" ", "_").replace("-", "_")
+    """A column's name as those of fields are written: 'Adj Close' is adj_close, '<HIGH>' high, 'Vol.' vol."""
+    return _SEPARATORS.sub("_", name.strip().lower().strip("<>").rstrip("."))
 
 
 def _first(plain: Mapping[str, str], synonyms: Iterable[str]) -> str:
@@ -229,7 +280,7 @@ def _time(plain: Mapping[str, str], synonyms: Iterable[str]) -> tuple[str, str]:
 
 
 def require_layout(
-    names: Sequence[str], spec: SourceSpec, where: str, sample: Iterable[Mapping[str, Any]]
+    names: Sequence[str], spec: SourceSpec, where: str, sample: Sequence[Mapping[str, Any]]
 ) -> ColumnLayout:
     """The layout of a file whose columns are fixed. Raises: InvalidInput, naming what is missing."""
     for name, column in spec.columns.items():

@@ -25,6 +25,7 @@ class FileProfile:
     kind: str
     has_bars: bool
     stacked: bool
+    newest_first: bool
 
     @property
     def may_be_stacked(self) -> bool:
@@ -41,13 +42,15 @@ def profile_file(
 ) -> FileProfile:
     """Judge a file by its first rows, and by some further ones in the file's order.
 
-    It is stacked when time steps back only where a new symbol begins.
+    It is stacked when time steps back only where a new symbol begins, and has the newest first where each symbol's
+    time steps back and never forward.
     """
     parser = RowParser(spec, symbol, layout, None, list(head[:HEAD_ROWS]))
     kinds: set[str] = set()
     latest: dict[str, int] = {}
     current, newest_ns = "", -(1 << 63)
-    num_back = num_back_elsewhere = 0
+    num_back = num_back_elsewhere = num_before = num_after = 0
+    last: dict[str, int] = {}
     for row in chain(head, probes):
         seen = parser.peek(row)
         if seen is None:
@@ -56,6 +59,9 @@ def profile_file(
         kinds.add(kind)
         at_ns = begin_ns(moment)
         known = series in latest
+        num_before += known and at_ns < last[series]
+        num_after += known and at_ns > last[series]
+        last[series] = at_ns
         if at_ns < newest_ns - spec.tolerance_ns:
             num_back += 1
             num_back_elsewhere += known
@@ -64,7 +70,7 @@ def profile_file(
         current = series
     kind = layout.kind if layout else "mixed" if len(kinds) > 1 else next(iter(kinds), "")
     stacked = kind in _STACKED_KINDS and num_back > 0 and num_back_elsewhere == 0
-    return FileProfile(kind, "bar" in kinds, stacked)
+    return FileProfile(kind, "bar" in kinds, stacked, num_before > 0 and num_after == 0)
 
 
 def survey_rows(parser: RowParser, rows: Iterable[Row], survey: BarSurvey) -> None:

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_S, parse_duration
+from htfi.domain.written_days import DAY_ORDERS, DayOrder
 from htfi.pipeline.intake.bar_spacing import read_interval
 
 KINDS = ("trade", "quote", "bar", "news", "macro")
@@ -20,6 +21,7 @@ _CHOICES = {
     "duplicates": ("quarantine", "keep"),
     "order": ("", "time", "sort"),
     "stamp": ("", "row", "arrival"),
+    "dates": ("", *DAY_ORDERS),
 }
 WEB_FORMATS = ("rss", "atom", "edgar", "page")
 PAGE_KEYS = ("item", "link", "title", "date", "heading", "dated", "text", "drop")
@@ -44,6 +46,7 @@ class SourceSpec:
     only: tuple[str, ...] = ()  # symbols or series wanted; other rows are not read
     zone: str = ""  # of timestamps without one
     unit: str = ""  # of timestamps that are numbers
+    dates: DayOrder = ""  # which number of 03/04/2021 is the day
     interval: str = ""
     bar_stamp: str = ""
     date_at: str = ""  # when a row that is dated by day becomes known, such as 16:00

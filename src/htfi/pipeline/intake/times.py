@@ -23,6 +23,7 @@ from htfi.domain.time import (
     parse_timestamp,
     session_time_ns,
 )
+from htfi.domain.written_days import DayOrder, in_iso_order, is_either_way
 from htfi.pipeline.intake.bar_spacing import BarSpacings, begin_ns, is_timed, read_interval
 from htfi.pipeline.intake.cells import Row
 from htfi.pipeline.intake.columns import ColumnLayout
@@ -55,13 +56,16 @@ class FileTimestamp(msgspec.Struct, frozen=True, gc=False):
         return f"{text}{f'.{rest_ns:09}' if rest_ns else ''}{'Z' if self.zoned else ''}"
 
 
-def read_time(value: Any, zone: ZoneInfo | None, unit: str) -> int | date:
-    """UTC nanoseconds of an instant, or the date of a row that is dated by day. Raises: RowRefused."""
+def read_time(value: Any, zone: ZoneInfo | None, unit: str, order: DayOrder = "") -> int | date:
+    """UTC nanoseconds of an instant, or the date of a row that is dated by day; `order` is that of 03/04/2021.
+
+    Raises: RowRefused.
+    """
     try:
         usual = type(value) is str and 19 < len(value) < 27  # an instant to the microsecond at most
         found = _from_iso(value, zone) if usual else _from_any(value, zone, unit)
     except (ValueError, OverflowError) as error:
-        raise RowRefused(QuarantineReason.BAD_TIME, f"{_quoted(value)} is not a timestamp") from error
+        found = _from_written(value, zone, order, error)
     if isinstance(found, int):
         if MIN_TIME_NS <= found < MAX_TIME_NS:
             return found
@@ -163,6 +167,25 @@ def _from_text(text: str, zone: ZoneInfo | None, unit: str) -> int | date:
         raise RowRefused(QuarantineReason.BAD_TIME, str(error)) from error
 
 
+def _from_written(value: Any, zone: ZoneInfo | None, order: DayOrder, error: Exception) -> int | date:
+    """A day or an instant that is not written as ISO 8601. Raises: RowRefused."""
+    text = value.strip() if isinstance(value, str) and len(value) <= _MAX_TEXT_CHARS else ""
+    iso = in_iso_order(text, order)
+    if iso is None:
+        open_order = not order and is_either_way(text)
+        why = (
+            'states month and day in an order that its source leaves open: state dates = "month_first" or '
+            '"day_first"'
+            if open_order
+            else "is not a timestamp"
+        )
+        raise RowRefused(QuarantineReason.BAD_TIME, f"{_quoted(value)} {why}") from error
+    try:
+        return _from_text(iso, zone, "")
+    except (ValueError, OverflowError):
+        raise RowRefused(QuarantineReason.BAD_TIME, f"{_quoted(value)} is not a timestamp") from error
+
+
 def _from_iso(text: str, zone: ZoneInfo | None) -> int:
     moment = datetime.fromisoformat(text)
     return _ns(moment if moment.tzinfo else _localise(moment, zone))
@@ -186,7 +209,7 @@ def _localise(moment: datetime, zone: ZoneInfo | None) -> datetime:
     if zone is None:
         raise RowRefused(
             QuarantineReason.NO_ZONE,
-            f"'{moment.replace(tzinfo=None)}' has no zone: state `zone` in the feed's mapping",
+            f"'{moment.replace(tzinfo=None)}' has no zone",
         )
     return moment.replace(tzinfo=zone)
 
@@ -194,6 +217,11 @@ def _localise(moment: datetime, zone: ZoneInfo | None) -> datetime:
 def _ns(moment: datetime) -> int:
     since = moment - _EPOCH
     return (since.days * 86_400 + since.seconds) * NS_PER_S + since.microseconds * NS_PER_US
+
+
+def _with_zero(clock: str) -> str:
+    """'93000' as '093000': a spreadsheet takes the zero away."""
+    return clock.zfill(len(clock) + 1) if clock.isdecimal() and len(clock) in (3, 5) else clock
 
 
 def _quoted(value: Any) -> str:
@@ -229,16 +257,16 @@ class RowTimes:
         value = row.get(column) if column is not None else None
         if value is None or value == "":
             return None
-        if layout.clock and isinstance(clock := row.get(layout.clock), str) and ":" in clock:
-            value = f"{value} {clock.strip()}"
-        return read_time(value, self.zone, layout.time_unit)
+        if layout.clock and isinstance(clock := row.get(layout.clock), str) and clock.strip():
+            value = f"{value} {_with_zero(clock.strip())}"
+        return read_time(value, self.zone or layout.zone, layout.time_unit, layout.day_order)
 
     def available(self, row: Row, layout: ColumnLayout) -> int | None:
         column = layout.fields.get("available_at")
         value = row.get(column) if column is not None else None
         if value is None or value == "":
             return None
-        found = read_time(value, self.zone, layout.available_unit)
+        found = read_time(value, self.zone, layout.available_unit, layout.day_order)
         return found if isinstance(found, int) else self.days.known(found)
 
     def row_times(

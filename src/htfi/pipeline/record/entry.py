@@ -66,6 +66,7 @@ _RATIONALE = packer_of(RationaleFacts)
 ENCODER, _PART_DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder()
 _DECODER = msgspec.msgpack.Decoder(tuple[Plain, msgspec.Raw, Plain, Plain, Plain, Plain])
 _NAME_DECODER, _AXES_DECODER = msgspec.json.Decoder(_EntryName), msgspec.json.Decoder(_EntryAxes)
+_ARRAY_HEAD = b"\x96"  # of six values
 _NO_RATIONALE = Rationale("", "", {}, [], [])
 _UNPACKING_ERRORS = (
     ValueError, TypeError, IndexError, KeyError, OverflowError, InvalidInput, msgspec.DecodeError
@@ -227,6 +228,11 @@ def entry_version(entry: bytes) -> int:
     if is_json(entry):
         return 1
     return entry[1] if len(entry) > 1 and entry[1] in WORDS else VERSION
+
+
+def has_known_version(entry: bytes) -> bool:
+    """Whether an entry begins as those of decisions do that this program reads; the rest is not looked at."""
+    return is_json(entry) or (entry[:1] == _ARRAY_HEAD and len(entry) > 1 and entry[1] in WORDS)
 
 
 def is_entry_of(entry: bytes, decision: Decision) -> bool:

@@ -47,8 +47,9 @@ class LineGroup:
 class LiveRecord:
     """Follows the run in `folder`. `open` starts it in the running event loop, `close` ends it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, report: Callable[[str], None]) -> None:
+        """`report` gets what ends the reading."""
+        self.folder, self._report = folder, report
         self.series: dict[str, SeriesRecord] = {}
         self.size = 0  # the index of the next line
         self.failure: HtfiError | None = None
@@ -96,11 +97,16 @@ class LiveRecord:
         """Wait until what had been recorded at the start is read, or cannot be. Raises: what ended the reading."""
         while self.size < self._size_at_start and self.failure is None and not self._is_closed:
             await self._next_change()
+        self.check_read()
+
+    def check_read(self) -> None:
+        """Raises: what ended the reading; what is newest is not known since."""
         if self.failure is not None:
             raise self.failure
 
     def released(self, series: str) -> tuple[SeriesRecord, RecordedLine]:
-        """A series and its newest released decision. Raises: NotFound."""
+        """A series and its newest released decision. Raises: NotFound, as `check_read`."""
+        self.check_read()
         known = self.series.get(series)
         if known is None or known.newest is None:
             raise NotFound(f"there is no released forecast of {series} yet: GET /v1/series lists the series")
@@ -122,8 +128,7 @@ class LiveRecord:
         """
         while not self._is_closed:
             if index >= self.size:
-                if self.failure is not None:
-                    raise self.failure
+                self.check_read()
                 if not await self._next_change(patience_s):
                     yield LineGroup(index, ())
                 continue
@@ -169,6 +174,7 @@ class LiveRecord:
 
     def _fail(self, error: HtfiError) -> None:
         self.failure = error
+        self._report(f"{self.folder}: {error}")
         self._wake()
 
     def _wake(self) -> None:

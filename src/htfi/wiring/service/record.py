@@ -13,7 +13,7 @@ import msgspec
 
 from htfi.adapters.stores.decisions import journal_line
 from htfi.domain.decision import Decision, PolicyOutcome, Receipt
-from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput
+from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput, UnreadableEntry
 from htfi.governance.ledger.export import encode_proof, prove_consistency, prove_inclusion
 from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.merkle import HASH_BYTES, leaf_hash
@@ -40,7 +40,7 @@ class RecordedLine:
 
     @classmethod
     def of(cls, index: int, entry: bytes) -> "RecordedLine":
-        """Raises: IntegrityError where the entry is no decision."""
+        """Raises: UnreadableEntry."""
         gone = parse_tombstone(entry)
         leaf = leaf_hash(entry) if gone is None else gone.leaf_hash
         receipt = Receipt(index, leaf.hex())
@@ -49,7 +49,7 @@ class RecordedLine:
         try:
             decision = decode_entry(entry)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise IntegrityError(f"entry {index} is not a decision of this version: {error}") from error
+            raise UnreadableEntry(index, error) from error
         line = journal_line(receipt, entry, decision).rstrip()
         is_released = decision.verdict.outcome is not PolicyOutcome.WITHHOLD
         uses = uses_of(index, decision)
@@ -170,8 +170,12 @@ class RecordFollower:
         stop = min(log.size, self._next + _GROUP)
         if stop <= self._next:
             return False
-        entries = enumerate(log.entries(self._next, stop), self._next)
-        self._deliver([RecordedLine.of(index, entry) for index, entry in entries])
+        lines: list[RecordedLine] = []
+        try:
+            for index, entry in enumerate(log.entries(self._next, stop), self._next):
+                lines.append(RecordedLine.of(index, entry))
+        finally:
+            self._deliver(lines)  # also those before one that cannot be read
         self._next = stop
         return True
 

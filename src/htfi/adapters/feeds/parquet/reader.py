@@ -76,7 +76,7 @@ class ArrowReader:
         except BaseException:
             self.close()
             raise
-        self.needs_sort = findings.stacked or clocks.mixed
+        self.needs_sort = findings.stacked or findings.newest_first or clocks.mixed
         self._parser = RowParser(spec, symbol, self._layout, clocks)
         self._columnwise = ColumnwiseParser(self._parser, self._layout)
         if spec.duplicates == "keep":

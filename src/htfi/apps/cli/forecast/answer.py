@@ -91,19 +91,24 @@ class ForecastAnswer:
 
 
 def forecast_files(
-    settings: Settings, file: str, symbol: str | None, interval: str | None, mapping: Path | None
+    settings: Settings,
+    file: str,
+    symbol: str | None,
+    interval: str | None,
+    mapping: Path | None,
+    zone: str = "",
 ) -> ForecastAnswer:
     """Run the main path over the file in memory, read as `htfi.forecast` reads it, but that times without a zone are
-    refused; with a mapping, as that says.
+    refused unless `zone` is theirs; with a mapping, as that says.
 
     Raises: InvalidInput where the history is too short.
     """
     interval = bar_interval(interval)
     if mapping is None:
         source = read_prices(file, symbol=symbol, interval=interval)
-        source = replace(source, spec=replace(source.spec, zone=""))  # as `htfi run`: no zone is guessed
+        source = replace(source, spec=replace(source.spec, zone=zone))  # as `htfi run`: no zone is guessed
     else:
-        source = file_source(file, mapping, symbol, interval)
+        source = file_source(file, mapping, symbol, interval, zone)
     newest = newest_decisions(settings, [source], interval)
     names = sorted(newest.decided, key=lambda name: (-len(newest.prices[name]), name))
     name, done = names[0], newest.done

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from htfi.apps.options import zone_option
 from htfi.domain.content_marking import FIELD, content_marking
 
 EPILOG = """\b
@@ -25,6 +26,7 @@ Examples:
 )
 @click.option("--interval", help="Length of a bar: 1d, 60s, volume:5000 …")
 @click.option("--map", "mapping", type=click.Path(path_type=Path), help="TOML file that maps columns.")
+@zone_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     file: str,
@@ -32,6 +34,7 @@ def command(
     horizons: tuple[int, ...],
     interval: str | None,
     mapping: Path | None,
+    zone: str,
     as_json: bool,
 ) -> None:
     """Forecast the price in one FILE (CSV, Parquet or JSON lines), and say why.
@@ -47,7 +50,7 @@ def command(
     settings = load_settings()
     if horizons:
         settings = override(settings, "forecasting", horizons=sorted(set(horizons)))
-    answer = forecast_files(settings, file, symbol, interval, mapping)
+    answer = forecast_files(settings, file, symbol, interval, mapping, zone)
     if as_json:
         body = {**answer.plain(), FIELD: content_marking()}
         click.echo(json.dumps(body, ensure_ascii=False, indent=2))

@@ -6,16 +6,14 @@ from pathlib import Path
 import click
 import msgspec
 
-from htfi.apps.cli.ledger.entries import progress, show_statements
+from htfi.apps.cli.ledger.entries import progress, report_unread, show_statements
 from htfi.apps.cli.ledger.options import FOLDER, reading_options
 from htfi.domain.content_marking import FIELD, content_marking
-from htfi.domain.counts import counted
 from htfi.domain.decision import Decision
-from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.library.ledgers import explain_entry
 from htfi.narrative.audit import AuditSection
 from htfi.narrative.audit_summary import AuditSummary
-from htfi.pipeline.record.entry import try_decode_entry
+from htfi.pipeline.record.unread import UnreadEntries
 from htfi.wiring.ledger import open_ledger_readonly
 
 _TITLE_STYLE = "bold cyan"
@@ -46,12 +44,13 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
     """
     log = open_ledger_readonly(folder)
     decision: Decision | None = None
-    unread: list[int] = []
+    unread = UnreadEntries()
     try:
         if which is None:
             with progress(f"reading {folder}", log.size) as advance:
                 entries = _advancing(log.entries(), log.size, advance)
-                sections = AuditSummary.of(_decisions(entries, unread)).sections()
+                decisions = (found for _, found in unread.decisions(entries))
+                sections = AuditSummary.of(decisions).sections()
             subject = {"run": folder.name}
         else:
             decision, sections = explain_entry(log, which, target)
@@ -66,19 +65,7 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
         _show(subject.get("id", f"all decisions of {folder}"), sections)
         if decision is not None:
             show_statements(folder, decision)
-    if unread:
-        num_unread = counted(len(unread), "entry was left out", "entries were left out")
-        reason = f"not a decision of this version, the first at {unread[0]}: update htfi"
-        click.echo(f"htfi: {num_unread}: {reason}", err=True)
-
-
-def _decisions(entries: Iterable[bytes], unread: list[int]) -> Iterator[Decision]:
-    """The decisions of entries; the places of those that are none, and were not deleted, go into `unread`."""
-    for place, entry in enumerate(entries):
-        if (found := try_decode_entry(entry)) is not None:
-            yield found
-        elif not is_tombstone(entry):
-            unread.append(place)
+    report_unread(unread)
 
 
 def _advancing(entries: Iterable[bytes], total: int, advance: Callable[[int, int], None]) -> Iterator[bytes]:

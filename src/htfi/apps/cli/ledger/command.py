@@ -34,9 +34,9 @@ from htfi.domain.counts import counted
 from htfi.domain.decision import encode_decision
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.governance.ledger.export import json_line, static_files
-from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.library.ledgers import find_entry, verify_log
 from htfi.pipeline.record.entry import entry_json, is_json, try_decode_entry
+from htfi.pipeline.record.unread import UnreadEntries
 from htfi.wiring.ledger import open_ledger_readonly
 
 if TYPE_CHECKING:
@@ -210,11 +210,16 @@ def _as_json(index: int, entry: bytes) -> bytes:
         raise InvalidInput(f"entry {index} is not a decision of this version: {error}") from error
 
 
-def _exported(index: int, entry: bytes) -> bytes:
+def _exported(index: int, entry: bytes, unread: UnreadEntries) -> bytes:
     """The line of an entry; with the decision as JSON beside an entry of a form that people cannot read."""
     line = json_line(index, entry)
-    decision = None if is_json(entry) or is_tombstone(entry) else try_decode_entry(entry)
-    return line if decision is None else line[:-2] + b',"decision":' + encode_decision(decision) + b"}\n"
+    if is_json(entry):
+        return line
+    decision = try_decode_entry(entry)
+    if decision is None:
+        unread.add(index, entry)
+        return line
+    return line[:-2] + b',"decision":' + encode_decision(decision) + b"}\n"
 
 
 @command.command(short_help="Write static files that other tools can verify.")
@@ -235,13 +240,22 @@ def export(folder: Path, out: Path) -> None:
         with view.progress(f"exporting {folder}", size) as advance:
             for path, content in static_files(log, size, advance):
                 write_file(out / path, content)
-        _write_lines(out / "entries.jsonl", (_exported(*item) for item in enumerate(log.entries(0, size))))
+        unread = UnreadEntries()
+        lines = (_exported(index, entry, unread) for index, entry in enumerate(log.entries(0, size)))
+        _write_lines(out / "entries.jsonl", lines)
         write_file(out / MARKING_FILE, marking_file(["entries.jsonl", "tile/entries"], TEXT_FIELDS))
     finally:
         log.close()
     click.echo(
         f"{size:,} entries exported to {out}: checkpoint, tile/ and entries.jsonl, signed by {log.key}"
     )
+    if unread.num_unknown:
+        num = counted(unread.num_unknown, "entry stands", "entries stand")
+        click.echo(
+            f"htfi: {num} in entries.jsonl as bytes alone: not a decision of this version, the first at "
+            f"{unread.first_unknown}: update htfi",
+            err=True,
+        )
 
 
 for _evidence in (

@@ -13,6 +13,7 @@ from htfi.domain.time import format_ns
 from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.tombstones import is_tombstone, parse_tombstone
 from htfi.pipeline.record.entry import entry_id, try_decode_entry
+from htfi.pipeline.record.unread import UnreadEntries
 
 NUM_NEWEST = 10
 MIN_SIZE_FOR_BAR = 20_000  # fewer entries are done before a bar could be read
@@ -38,6 +39,12 @@ def progress(title: str, total: int) -> Generator[Callable[[int, int], None]]:
             bars.update(task, completed=done, total=total)
 
         yield advance
+
+
+def report_unread(unread: UnreadEntries) -> None:
+    """Say on standard error which entries were left out, and why."""
+    for sentence in unread.sentences():
+        click.echo(f"htfi: {sentence}", err=True)
 
 
 def rationale_opening(entry: bytes) -> str:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import UnsetType
 
+from htfi.apps.cli.ledger.entries import report_unread
 from htfi.apps.cli.ledger.options import DRAFT, FOLDER, TARGET, reading_options
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.library.ledgers import find_entry
+from htfi.library.ledgers import decision_of, find_entry
 from htfi.narrative.audit import rule_note
-from htfi.pipeline.record.entry import decode_entry
+from htfi.pipeline.record.unread import UnreadEntries
 from htfi.wiring.ledger import open_ledger_readonly
 
 if TYPE_CHECKING:
@@ -48,17 +49,15 @@ def replay_command(folder: Path, which: str | None, target: Path | None, draft: 
     from htfi.pipeline.audit.replay import newest_reading, reading_of
     from htfi.wiring.verification import replay_reading, run_settings, unsupported_views
 
+    unread = UnreadEntries()
     log = open_ledger_readonly(folder)
     try:
         if which is None:
-            decision = read_for = newest_reading(log.entries())
+            decision = read_for = newest_reading(log.entries(), unread)
             index = log.size - 1
         else:
             index, entry = find_entry(log, which)
-            try:
-                decision = decode_entry(entry)
-            except ValueError as error:
-                raise InvalidInput(f"entry {index} is not a decision of this version: {error}") from error
+            decision = decision_of(index, entry)
             read_for = reading_of(decision, log.entries(0, index))
         named = [path for path in (target, draft) if path is not None]
         problems, undone = unsupported_views(
@@ -76,6 +75,7 @@ def replay_command(folder: Path, which: str | None, target: Path | None, draft: 
     _show(decision.id, read_for.id, done)
     for what in undone:
         print_line(f"not checked: {what}")
+    report_unread(unread)
     if problems:
         raise IntegrityError("; ".join(problems))
     print_line(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from htfi.apps.cli.ledger.entries import report_unread
 from htfi.apps.cli.regulate.options import END, GOVERNANCE, ORDERS, REGIME, RUNS, START, regimes_of, span_of
 from htfi.apps.cli.regulate.retention import command as retention_command
 from htfi.apps.options import PERSON
@@ -62,6 +63,7 @@ def check(
     """
     found = check_regulation(runs, orders, regimes_of(regime), span_of(start, end), governance)
     _print(found)
+    report_unread(found.unread)
     if any(one.severity is Severity.BREACH for result in found.results for one in result.findings):
         sys.exit(1)
 
@@ -107,6 +109,7 @@ def report(
         except OSError as error:
             raise DependencyUnavailable(f"{out / name}: cannot be written: {error.strerror}") from error
     click.echo(f"{_summary(found)}: {out / 'regulation.html'}, {out / 'regulation.json'}")
+    report_unread(found.unread)
 
 
 @command.command(short_help="Record what a person attests.")

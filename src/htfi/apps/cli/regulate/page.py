@@ -29,8 +29,8 @@ def as_json(found: RegulationResult, regime: str, span: Span) -> bytes:
         "span": span,
         "sources": found.sources,
         "counts": found.counts,
-        "num_undecodable_entries": found.num_undecodable,
-        "num_deleted_entries": found.num_deleted,
+        "num_undecodable_entries": found.unread.num_unknown,
+        "num_deleted_entries": found.unread.num_deleted,
         "rows_set_aside": {"num": found.set_aside.num, "rows": found.set_aside.rows},
         "checks": found.results,
         FIELD: content_marking(is_generated=False),
@@ -149,14 +149,14 @@ def _open(found: RegulationResult) -> str:
         for one in found.results
         if one.outcome is CheckOutcome.NOT_JUDGED and not one.unjudged
     ]
-    if found.num_deleted:
+    if found.unread.num_deleted:
         items.append(
-            f"<li><b>Ledger</b> {counted(found.num_deleted, 'entry', 'entries')} "
+            f"<li><b>Ledger</b> {counted(found.unread.num_deleted, 'entry', 'entries')} "
             "were deleted when their retention ended</li>"
         )
-    if found.num_undecodable:
+    if found.unread.num_unknown:
         items.append(
-            f"<li><b>Ledger</b> {counted(found.num_undecodable, 'entry', 'entries')} "
+            f"<li><b>Ledger</b> {counted(found.unread.num_unknown, 'entry', 'entries')} "
             "hold no decision of a version that this program reads</li>"
         )
     return (

@@ -21,6 +21,7 @@ from htfi.narrative.facts.statements.compared import ComparedDocument
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason as IntakeReason
 from htfi.wiring.control import governance_entries
 from htfi.wiring.event_file import EventFile
+from htfi.wiring.notice_file import InputNotices, read_notices
 from htfi.wiring.order_record import has_orders, order_events
 from htfi.wiring.outputs import PEERS, QUARANTINE
 from htfi.wiring.statement_file import read_statements
@@ -138,6 +139,7 @@ class ReportFacts:
     governance: list[GovernanceEntry] = field(default_factory=list[GovernanceEntry])
     orders: OrderSurvey | None = None
     events: EventFile | None = None
+    notices: InputNotices = field(default_factory=InputNotices)
 
 
 def read_facts(folder: Path, ledger: LogReader, size: int, events: EventFile | None = None) -> ReportFacts:
@@ -147,6 +149,7 @@ def read_facts(folder: Path, ledger: LogReader, size: int, events: EventFile | N
     _read_quarantine(folder / QUARANTINE, facts)
     facts.repaired = facts.quarantine.pop(IntakeReason.REPAIRED, ReasonCount())
     facts.peers = read_peers(folder)
+    facts.notices = read_notices(folder)
     facts.statements = read_statements(folder)
     facts.governance = list(governance_entries(folder))
     if has_orders(folder):

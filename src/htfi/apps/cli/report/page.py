@@ -18,6 +18,7 @@ from htfi.apps.cli.report.statements import statements_html
 from htfi.apps.cli.report.tables import (
     facts_html,
     notable_html,
+    notices_html,
     plain_name,
     quarantine_html,
     readings_html,
@@ -51,6 +52,7 @@ def render(facts: ReportFacts, survey: RunSurvey, tracks: list[dict[str, Any]]) 
         "governance": governance_html(facts.governance),
         "series": series_html(survey, [track["name"] for track in tracks]),
         "nodes": peers_html(facts.peers),
+        "notices": notices_html(facts.notices),
         "quarantine": quarantine_html(facts),
         "drawn": _drawn_note(survey, tracks),
         "version": escape(__version__),

@@ -20,8 +20,10 @@ from htfi.forecasting.scores import ScoreRow
 from htfi.library.charts.fan import format_price
 from htfi.narrative.audit import rule_note
 from htfi.narrative.rationale.units import reader_names
+from htfi.wiring.notice_file import InputNotices
 
 SERIES_LISTED = 500
+NOTICES_LISTED = 50
 _TEXT_CHARS = 420
 
 
@@ -317,6 +319,26 @@ def series_html(survey: RunSurvey, drawn: Sequence[str]) -> str:
     more = len(tallies) - SERIES_LISTED
     note = f'<p class="note">and {more:,} more</p>' if more > 0 else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{note}"
+
+
+def notices_html(notices: InputNotices) -> str:
+    """What was noticed about prices and the calendar, or nothing."""
+    parts = (
+        ("Prices", notices.prices),
+        ("Series without a forecast", notices.series),
+        ("Calendar", notices.calendar),
+    )
+    made = "".join(
+        f'<h3>{title}</h3><ul class="notices">{"".join(_notice(line) for line in lines[:NOTICES_LISTED])}</ul>'
+        + (f'<p class="note">and {rest:,} more</p>' if (rest := len(lines) - NOTICES_LISTED) > 0 else "")
+        for title, lines in parts
+        if lines
+    )
+    return f"<section><h2>Noticed about the input</h2>{made}</section>" if made else ""
+
+
+def _notice(line: str) -> str:
+    return f"<li>{escape(_shorten(line, _TEXT_CHARS))}</li>"
 
 
 def quarantine_html(facts: ReportFacts) -> str:
