@@ -209,6 +209,8 @@ def test_a_file_of_closes_by_symbol_gives_the_bars_of_each(tmp_path: Path) -> No
 
 
 def test_a_word_among_the_closes_of_symbols_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="columns a, b fit no kind of event"):  # nor without times
+        read_items(tmp_path, "a,b\n1,2\n")
     with pytest.raises(InvalidInput, match="columns Date, AAPL, note fit no kind of event"):
         read_items(tmp_path, written("Date,AAPL,note", lambda r: f"{r.day},{r.close},calm"))
     late = (

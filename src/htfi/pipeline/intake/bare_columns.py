@@ -24,17 +24,17 @@ _MAX_ODD = 0.02  # share of rows whose high or low is off, as vendors have them
 
 def is_data(cells: Sequence[str]) -> bool:
     """Whether the first line of a file is a row: one of its first two cells is a time, one of the others a number."""
-    return any(map(_is_time, cells[:2])) and any(map(_is_number, cells[1:]))
+    return any(map(is_time, cells[:2])) and any(map(_is_number, cells[1:]))
 
 
 def name_columns(rows: Sequence[Sequence[str]]) -> list[str] | None:
     """The names of the columns of these rows, all of one length; None where they could be something else."""
     first = rows[0]
     names: list[str] = []
-    if len(first) > 2 and not _is_number(first[0]) and not _is_time(first[0]):
+    if len(first) > 2 and not _is_number(first[0]) and not is_time(first[0]):
         names.append("symbol")
     place = len(names)
-    if len(first) <= place or not _is_time(first[place]):
+    if len(first) <= place or not is_time(first[place]):
         return None
     if len(first) > place + 2 and _CLOCK.fullmatch(first[place + 1]) and not _has_clock(first[place]):
         names += ["date", "time"]
@@ -91,7 +91,8 @@ def _is_number(cell: str) -> bool:
     return "_" not in cell
 
 
-def _is_time(cell: str) -> bool:
+def is_time(cell: str) -> bool:
+    """Whether a cell is an instant or a day, and no small number."""
     try:
         read_time(cell, None, "", "day_first")
     except RowRefused as refusal:

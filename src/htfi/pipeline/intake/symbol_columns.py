@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from htfi.pipeline.intake.bare_columns import is_time
 from htfi.pipeline.intake.cells import Row
 from htfi.pipeline.intake.columns import recognise_layout, time_column
 from htfi.pipeline.intake.spec import SourceSpec
@@ -109,6 +110,8 @@ def find_symbol_columns(header: Sequence[str], sample: Iterable[Row]) -> SymbolC
     named = time_column(header)
     time = named or header[0]
     rows = list(sample)
+    if not named and not all(is_time(str(row[time]).strip()) for row in rows):
+        return None
     symbols = [name for name in header if name != time and name.strip()]
     for name in symbols:
         if not all(_is_empty(row[name]) or _is_number(row[name]) for row in rows):
