@@ -54,4 +54,6 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if session.shouldfail or session.shouldstop:
             break
     session.items[place] = item
+    if not tests:  # what the test before left standing for this file, its folder, is not the next one's
+        session._setupstate.teardown_exact(nextitem)
     return True

@@ -32,12 +32,17 @@ class TestMore:
     "test_4.py": "import pytest\npytest.skip('not here', allow_module_level=True)\n",
     "test_5.py": "def test_shares(made): pass\n",
     "test_6.py": "import os\ndef test_dies(): os._exit(3)\n",
+    # A file without a test to run leaves nothing of its folder to the next folder.
+    "a/test_7.py": "def test_first(): pass\n",
+    "a/test_8.py": "import pytest\n@pytest.mark.slow\ndef test_takes_long(): assert False\n",
+    "b/test_9.py": "def test_in_another_folder(): pass\n",
     "pytest.ini": "[pytest]\nmarkers = slow\n",
 }
 
 
 def test_every_kind_of_failure_is_named_and_fails_the_run(tmp_path: Path) -> None:
     for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "1", "--dist", "loadfile",
@@ -56,5 +61,5 @@ def test_every_kind_of_failure_is_named_and_fails_the_run(tmp_path: Path) -> Non
         "ERROR test_2.py",
     }
     assert "crashed while running 'test_6.py'" in done.stdout
-    assert "3 failed, 3 passed, 1 skipped, 1 error" in done.stdout
+    assert "3 failed, 5 passed, 1 skipped, 1 error" in done.stdout
     assert (tmp_path / "made").read_text() == "once "

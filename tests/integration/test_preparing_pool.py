@@ -209,7 +209,8 @@ def is_running(pid: int) -> bool:
 
 
 OWNER = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin without it
 from htfi.adapters.preparing.pool import PreparingPool
 pool = PreparingPool([sys.executable, "-c", sys.argv[1]], b">", 2, lambda part, child: b"", print)
 while not pool.is_ready:
