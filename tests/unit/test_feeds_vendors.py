@@ -300,6 +300,11 @@ def test_tickers_that_are_words_of_fields_are_symbols_among_others(tmp_path: Pat
     assert {bar.symbol for bar in bars_of(read_items(tmp_path, text))} == {"AAPL", "LOW", "MSFT"}
 
 
+def test_one_column_of_values_is_a_symbol(tmp_path: Path) -> None:
+    bars = bars_of(read_items(tmp_path, written("Date,Value", lambda r: f"{r.day},{r.close}")))
+    assert {bar.symbol for bar in bars} == {"Value"}
+
+
 def test_three_numbers_of_two_digits_are_no_day(tmp_path: Path) -> None:
     items = read_items(tmp_path, "date,close\n21-01-04,10\n21-01-05,11\n21-01-25,12\n", interval="1d")
     assert [getattr(item, "reason", "") for item in items] == ["bad_time"] * 3

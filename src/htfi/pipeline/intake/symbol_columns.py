@@ -21,35 +21,10 @@ _ONE_LETTER = frozenset("ohlc")
 # Words of fields: a name of several words with one of them, such as 'High Price', is no symbol, and by itself only
 # where it is written as the symbols beside it are, as LOW and OPEN among tickers.
 _FIELD_WORDS = frozenset(
-    {
-        "open",
-        "high",
-        "low",
-        "close",
-        "last",
-        "price",
-        "bid",
-        "ask",
-        "volume",
-        "vol",
-        "size",
-        "qty",
-        "quantity",
-    }
-    | {
-        "turnover",
-        "change",
-        "return",
-        "returns",
-        "ret",
-        "value",
-        "actual",
-        "forecast",
-        "previous",
-        "consensus",
-    }
-    | {"signal", "weight", "position", "pnl", "count", "trades"}
-)
+    {"open", "high", "low", "close", "last", "price", "bid", "ask", "volume", "vol", "size", "qty", "quantity",
+     "turnover", "change", "return", "returns", "ret", "actual", "forecast", "previous", "consensus", "signal",
+     "weight", "position", "pnl", "count", "trades"}
+)  # fmt: skip
 _WORD = re.compile(r"[a-z]+")
 _EMPTY = frozenset({"", ".", "-", "na", "n/a", "nan", "null", "none", "nd", "#n/a"})
 
