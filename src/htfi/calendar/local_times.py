@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 from htfi.calendar.clocks import read_clock, shown, zone_apart
 from htfi.domain.errors import InvalidInput, MissingZone
 from htfi.domain.time import NS_PER_S, parse_timestamp, to_ns
+from htfi.domain.written_days import month_named
 
 _SERIAL_DAYS = 20_000, 80_000  # days since 30 December 1899, as spreadsheets number them: 1954 to 2119
 # Numbers that are read as a day or a wall clock by their digits: 20231103, 202311030830, 20231103083000.
@@ -34,7 +35,6 @@ _YEAR_AND_NAME = re.compile(
     r"(?P<year>\d{4}),? (?P<name>[a-z]{3,9})\.? (?P<number>\d{1,2})(?P<clock>\b.*)", re.IGNORECASE
 )
 _SHORT_YEAR = re.compile(r"\d{1,2}[- ][a-z]{3,9}\.?[- ]\d\d(?:\s.*)?", re.IGNORECASE)
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _HALF = re.compile(r"(\s|\d)([ap])\.?\s?m\b\.?", re.IGNORECASE)
 _FRACTION = re.compile(r":\d\d:\d\d[.,]\d")  # of a second
 _DAY_CHARS = 10  # of a day alone in ISO 8601, at most
@@ -213,9 +213,9 @@ def _in_iso_order(text: str) -> str:
     part = {name: value for name, value in found.groupdict().items() if value is not None}
     day, month = part.get("day", part.get("number", "")), part.get("month", part.get("name", ""))
     if not month.isdigit():
-        if month[:3].lower() not in _MONTHS:
+        month = month_named(month)
+        if not month:
             return text
-        month = str(_MONTHS.index(month[:3].lower()) + 1)
     return f"{part['year']}-{int(month):02}-{int(day):02}{_iso_clock(part['clock'].strip(' ,T'))}"
 
 

@@ -1,6 +1,6 @@
 """Days and instants as people and vendors write them ('04-Jan-2021', '1/4/2021 9:30 AM'), in the order of ISO 8601.
 
-'03/04/2021' alone is the third of April or the fourth of March: whoever calls says which number is the day. Of three
+'03/04/2021' alone is the third of April or the fourth of March: the caller says which number is the day. Of three
 numbers of two digits any could be the year: they are read nowhere.
 """
 
@@ -46,7 +46,7 @@ def in_iso_order(text: str, order: DayOrder = "") -> str | None:
     for form in _FORMS:
         if found := form.fullmatch(text):
             part = found.groupdict()
-            month = part.get("month") or _month_named(part["name"])
+            month = part.get("month") or month_named(part["name"])
             return _iso(part["year"], month, part["day"], part["clock"]) if month else None
     found = _EITHER_WAY.fullmatch(text)
     if found is None or not order:
@@ -74,7 +74,8 @@ def day_order_of(texts: Iterable[str]) -> DayOrder:
     return shown.pop() if len(shown) == 1 else ""
 
 
-def _month_named(name: str) -> str:
+def month_named(name: str) -> str:
+    """The number of a month by the first three letters of its English name; '' for any other word."""
     short = name[:3].lower()
     return str(_MONTHS.index(short) + 1) if short in _MONTHS else ""
 

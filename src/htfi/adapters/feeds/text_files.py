@@ -175,23 +175,18 @@ class TextFileReader:
 
         Raises: InvalidInput.
         """
-        content = b""
-        in_utf16 = is_json = False
         try:
             in_utf16 = encoding_of(self._file.read(_HEAD_BYTES)) != UTF8
             self._file.seek(0)
-            is_json = not (in_utf16 or self._is_csv) and self._may_be_document()
+            is_made = in_utf16 or (not self._is_csv and self._may_be_document())
             self._file.seek(0)
-            if in_utf16 or is_json:
-                content = self._file.read()
+            content = self._file.read() if is_made else b""
         except (EOFError, OSError, zlib.error):  # said where its rows are read
-            return None
-        if not in_utf16 and not is_json:
             return None
         if in_utf16:
             content = decoded(content, str(self._path)).encode()
-        lines = None if self._is_csv else document_lines(content, str(self._path))
-        return lines if lines is not None or not in_utf16 else content
+        lines = document_lines(content, str(self._path)) if is_made and not self._is_csv else None
+        return content if lines is None and in_utf16 else lines
 
     def _may_be_document(self) -> bool:
         if self.num_bytes > _MAX_DOCUMENT_BYTES:

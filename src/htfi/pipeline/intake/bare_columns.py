@@ -24,14 +24,14 @@ _MAX_ODD = 0.02  # share of rows whose high or low is off, as vendors have them
 
 def is_data(cells: Sequence[str]) -> bool:
     """Whether the first line of a file is a row: one of its first two cells is a time, one of the others a number."""
-    return any(map(is_time, cells[:2])) and any(map(_is_number, cells[1:]))
+    return any(map(is_time, cells[:2])) and any(map(is_number, cells[1:]))
 
 
 def name_columns(rows: Sequence[Sequence[str]]) -> list[str] | None:
     """The names of the columns of these rows, all of one length; None where they could be something else."""
     first = rows[0]
     names: list[str] = []
-    if len(first) > 2 and not _is_number(first[0]) and not is_time(first[0]):
+    if len(first) > 2 and not is_number(first[0]) and not is_time(first[0]):
         names.append("symbol")
     place = len(names)
     if len(first) <= place or not is_time(first[place]):
@@ -41,7 +41,7 @@ def name_columns(rows: Sequence[Sequence[str]]) -> list[str] | None:
     else:
         names.append("ts")
     numbers = [row[len(names) :] for row in rows]
-    if not numbers[0] or not all(_is_number(cell) for cell in numbers[0][:_NUM_SPAN]):
+    if not numbers[0] or not all(is_number(cell) for cell in numbers[0][:_NUM_SPAN]):
         return None
     if len(numbers[0]) >= _NUM_SPAN:
         if not _are_spans(numbers) or _closes_first(rows, numbers, place):
@@ -59,7 +59,7 @@ def _are_spans(rows: Sequence[Sequence[str]]) -> bool:
     """Whether four numbers of nearly each row are an open, a high, a low and a close."""
     num_odd = num_read = 0
     for row in rows:
-        if all(_is_number(cell) for cell in row[:_NUM_SPAN]):
+        if all(is_number(cell) for cell in row[:_NUM_SPAN]):
             opened, high, low, closed = (float(cell) for cell in row[:_NUM_SPAN])
             num_read += 1
             num_odd += not (low <= min(opened, closed) and max(opened, closed) <= high and low > 0)
@@ -69,7 +69,7 @@ def _are_spans(rows: Sequence[Sequence[str]]) -> bool:
 def _closes_first(rows: Sequence[Sequence[str]], numbers: Sequence[Sequence[str]], place: int) -> bool:
     """Whether the last of four prices is the open: a bar opens near the close before it."""
     ends = [
-        (float(row[0]), float(row[3])) for row in numbers if all(_is_number(cell) for cell in row[:_NUM_SPAN])
+        (float(row[0]), float(row[3])) for row in numbers if all(is_number(cell) for cell in row[:_NUM_SPAN])
     ]
     order = day_order_of(row[place] for row in rows) or "day_first"
     try:
@@ -83,7 +83,8 @@ def _closes_first(rows: Sequence[Sequence[str]], numbers: Sequence[Sequence[str]
     return opens_last < opens_first
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number as rows may hold one."""
     try:
         float(cell)
     except ValueError:
@@ -97,8 +98,8 @@ def is_time(cell: str) -> bool:
         read_time(cell, None, "", "day_first")
     except RowRefused as refusal:
         return refusal.reason.value == "no_zone"
-    return not _is_number(cell) or _DAY_DIGITS.fullmatch(cell) is not None or float(cell) > 1e8
+    return not is_number(cell) or _DAY_DIGITS.fullmatch(cell) is not None or float(cell) > 1e8
 
 
 def _has_clock(cell: str) -> bool:
-    return ":" in cell or " " in cell.strip() or (_is_number(cell) and not _DAY_DIGITS.fullmatch(cell))
+    return ":" in cell or " " in cell.strip() or (is_number(cell) and not _DAY_DIGITS.fullmatch(cell))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from htfi.pipeline.intake.bare_columns import is_time
+from htfi.pipeline.intake.bare_columns import is_number, is_time
 from htfi.pipeline.intake.cells import Row
 from htfi.pipeline.intake.columns import recognise_layout, time_column
 from htfi.pipeline.intake.spec import SourceSpec
@@ -89,9 +89,9 @@ def find_symbol_columns(header: Sequence[str], sample: Iterable[Row]) -> SymbolC
         return None
     symbols = [name for name in header if name != time and name.strip()]
     for name in symbols:
-        if not all(_is_empty(row[name]) or _is_number(row[name]) for row in rows):
+        if not all(_is_empty(row[name]) or is_number(str(row[name])) for row in rows):
             return None
-    if not any(_is_number(row[name]) for row in rows for name in symbols):
+    if not any(is_number(str(row[name])) for row in rows for name in symbols):
         return None
     return SymbolColumns(time, named or "ts", {name.strip(): {"close": name} for name in symbols})
 
@@ -108,7 +108,7 @@ def read_two_levels(lines: Sequence[Sequence[str]]) -> tuple[list[str], SymbolCo
         (pair for pair in ((upper, lower), (lower, upper)) if all(_field(name) for name in pair[0])), None
     )
     time = lines[2][0].strip()
-    if not levels or not levels[0] or not time or any(map(_is_number, (*levels[1], time, time[:4]))):
+    if not levels or not levels[0] or not time or any(map(is_number, (*levels[1], time, time[:4]))):
         return None
     by_symbol: dict[str, dict[str, str]] = {}
     names = [time]
@@ -130,11 +130,3 @@ def _field(name: str) -> str:
 
 def _is_empty(cell: Any) -> bool:
     return cell is None or str(cell).strip().lower() in _EMPTY
-
-
-def _is_number(cell: Any) -> bool:
-    try:
-        float(cell)
-    except (TypeError, ValueError):
-        return False
-    return True
